@@ -1,0 +1,3 @@
+//! The `wherefore` command.
+
+fn main() {}

@@ -1,0 +1,202 @@
+//! What can go wrong with a graph, in words a user can act on.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Shorthand for results of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Everything that can go wrong with a graph.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A file could not be read, written, mapped or renamed.
+    #[error("cannot {action} `{path}`")]
+    Io {
+        /// What was attempted: `read`, `write`, `create` …
+        action: &'static str,
+        /// Where.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        source: io::Error,
+    },
+
+    /// The folder holds no graph.
+    #[error("`{path}` is not a graph folder: {reason}")]
+    NotAGraph {
+        /// The folder.
+        path: PathBuf,
+        /// What is missing.
+        reason: String,
+    },
+
+    /// The graph was written by a newer version.
+    #[error("graph `{path}` has format version {found}, and this program reads up to {supported}")]
+    NewerFormat {
+        /// The folder.
+        path: PathBuf,
+        /// The version in the file.
+        found: u32,
+        /// The newest version known here.
+        supported: u32,
+    },
+
+    /// A store file does not hold what its manifest promises.
+    #[error("graph file `{path}` is damaged: {reason}")]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+
+    /// An entity id that this graph does not have.
+    #[error("entity id {id} is outside the graph, which has {bound} entities")]
+    NoSuchEntity {
+        /// The id.
+        id: u32,
+        /// Number of entities.
+        bound: usize,
+    },
+
+    /// A relation id that this graph does not have.
+    #[error("relation id {id} is outside the graph, which has {bound} relations")]
+    NoSuchRelation {
+        /// The id.
+        id: u32,
+        /// Number of relations.
+        bound: usize,
+    },
+
+    /// The output folder exists already.
+    #[error("`{path}` exists already")]
+    OutputExists {
+        /// The folder.
+        path: PathBuf,
+        /// Whether it is a graph, which may be replaced, or something else, which may not.
+        is_graph: bool,
+    },
+
+    /// Another process is writing the same graph.
+    #[error("another process is writing the graph `{path}`")]
+    Locked {
+        /// The folder.
+        path: PathBuf,
+    },
+
+    /// The input cannot be a graph.
+    #[error("cannot load `{path}`: {reason}")]
+    BadInput {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+        /// The command that mends it, if there is one.
+        hint: Option<String>,
+    },
+
+    /// More malformed lines than were allowed.
+    #[error("{count} malformed {}, and at most {allowed} allowed", if *count == 1 { "line" } else { "lines" })]
+    TooManyErrors {
+        /// How many were met.
+        count: u64,
+        /// How many were allowed.
+        allowed: u64,
+        /// The first of them, as `file:line: reason`.
+        first: Vec<String>,
+    },
+
+    /// The inputs held no triple at all.
+    #[error("the input holds no triples")]
+    Empty,
+
+    /// Ids are 32 bits wide.
+    #[error("the input has more than {} {what}, which is the most a graph can hold", u32::MAX - 1)]
+    TooMany {
+        /// `entities`, `triples` or `relations`.
+        what: &'static str,
+    },
+
+    /// The SPARQL text does not parse.
+    #[error("the SPARQL query does not parse: {0}")]
+    SparqlSyntax(String),
+
+    /// The SPARQL query failed while it ran.
+    #[error("the SPARQL query failed: {0}")]
+    SparqlEvaluation(String),
+
+    /// The work ran out of its time.
+    #[error("{what} took longer than its limit of {limit_ms} ms")]
+    OutOfTime {
+        /// What was running.
+        what: &'static str,
+        /// The limit.
+        limit_ms: u128,
+    },
+
+    /// The work was stopped from outside.
+    #[error("stopped")]
+    Stopped,
+}
+
+impl Error {
+    /// For `map_err`: an [`Error::Io`] that names the path.
+    pub(crate) fn io(
+        action: &'static str,
+        path: impl Into<PathBuf>,
+    ) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |source| Error::Io {
+            action,
+            path,
+            source,
+        }
+    }
+
+    /// The command or step that mends it, if the user can.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Error::NotAGraph { path, .. } => Some(format!(
+                "build it with `wherefore load FILE --out {}`",
+                path.display()
+            )),
+            Error::NewerFormat { .. } => {
+                Some("update wherefore, or load the source files again with this version".into())
+            }
+            Error::Damaged { path, .. } => Some(format!(
+                "load the source files again with `wherefore load FILE --replace --out {}`",
+                path.parent().unwrap_or(path).display()
+            )),
+            Error::OutputExists { is_graph: true, .. } => {
+                Some("add `--replace` to put the new graph in its place".into())
+            }
+            Error::OutputExists {
+                is_graph: false, ..
+            } => Some(
+                "it holds something that is not a graph; choose another folder for `--out`".into(),
+            ),
+            Error::Locked { .. } => Some("wait until it is done, or choose another `--out`".into()),
+            Error::BadInput { hint, .. } => hint.clone(),
+            Error::TooManyErrors { .. } => {
+                Some("mend the lines, or raise `--max-errors`, or leave `--strict` out".into())
+            }
+            Error::Empty => {
+                Some("check the format: `--format` names it when the file's ending does not".into())
+            }
+            Error::OutOfTime { .. } => Some("ask for less, or raise `--timeout`".into()),
+            Error::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
+                Some("free some space; the old graph, if any, is untouched".into())
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether the fault lies in our own code rather than in what the user gave us.
+    pub fn is_internal(&self) -> bool {
+        matches!(
+            self,
+            Error::NoSuchEntity { .. } | Error::NoSuchRelation { .. }
+        )
+    }
+}

@@ -1,0 +1,106 @@
+//! What comes back: answers, each with the triples that prove it. This is the JSON of `--json`.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// Whether there is an answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Status {
+    /// At least one answer is given.
+    Answered,
+    /// Nothing was good enough; `reason` says why.
+    #[default]
+    Abstained,
+}
+
+/// The reply to one question.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    /// The words of the question.
+    pub question: String,
+    /// Whether there is an answer.
+    pub status: Status,
+    /// Why there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The answers, best first.
+    pub answers: Vec<AnswerEntity>,
+    /// The answer in prose, where a language model wrote one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// The triples shown to the reasoner, best first. `rationale` points into them.
+    pub evidence: Vec<Evidence>,
+    /// The evidence as chains, where the organizer made some.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub chains: Vec<String>,
+    /// The logical form that was run, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub logical_form: Option<String>,
+    /// The SPARQL that was run, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sparql: Option<String>,
+    /// How the question was tied to the graph.
+    pub links: Vec<LinkReport>,
+    /// Milliseconds by stage.
+    #[serde(default)]
+    pub timings_ms: BTreeMap<String, f64>,
+    /// What language models cost.
+    #[serde(default)]
+    pub llm: LlmUse,
+}
+
+/// One answer.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct AnswerEntity {
+    /// Its label.
+    pub name: String,
+    /// Its identity in the graph.
+    pub id: String,
+    /// Between 0 and 1.
+    pub confidence: f32,
+    /// Indices into `evidence`: the triples that join it to the topics.
+    pub rationale: Vec<usize>,
+}
+
+/// One triple of the evidence, by labels.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// Label of the head.
+    pub head: String,
+    /// Label of the relation.
+    pub relation: String,
+    /// Label of the tail.
+    pub tail: String,
+    /// Identities of head, relation and tail, so that the triple can be looked up again.
+    pub ids: [String; 3],
+    /// How relevant the retriever found it.
+    pub score: f32,
+    /// Whether the triple was looked up in the graph again and found.
+    pub verified: bool,
+}
+
+/// A mention of the question and the entity that it was taken for.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LinkReport {
+    /// The words of the question, or the given topic.
+    pub mention: String,
+    /// Label of the entity.
+    pub name: String,
+    /// Its identity in the graph.
+    pub id: String,
+    /// Between 0 and 1.
+    pub score: f32,
+}
+
+/// What language models cost for one question.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LlmUse {
+    /// Number of calls.
+    pub calls: u32,
+    /// Tokens read.
+    pub prompt_tokens: u64,
+    /// Tokens written.
+    pub completion_tokens: u64,
+}

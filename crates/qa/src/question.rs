@@ -1,0 +1,34 @@
+//! A question, and what ties it to the graph.
+
+use serde::{Deserialize, Serialize};
+
+/// A question as it was asked.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Question {
+    /// What the asker calls it; empty for a question typed by hand.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub id: String,
+    /// The words.
+    pub text: String,
+    /// Names of the entities it is about, where they are given (`--topic`, or a benchmark's gold
+    /// topics). They win over linking.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub topics: Vec<String>,
+}
+
+impl Question {
+    /// A question without given topics.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            ..Self::default()
+        }
+    }
+
+    /// The same question about the given topics.
+    #[must_use]
+    pub fn about<S: Into<String>>(mut self, topics: impl IntoIterator<Item = S>) -> Self {
+        self.topics = topics.into_iter().map(Into::into).collect();
+        self
+    }
+}

@@ -1,0 +1,41 @@
+//! Stage six: from evidence to answers.
+
+use wherefore_graph::{EntityId, Graph};
+
+use crate::answer::LlmUse;
+use crate::error::Result;
+use crate::organize::Context;
+use crate::question::Question;
+
+/// What a reasoner concludes, before it is checked.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Conclusion {
+    /// The answers, best first.
+    pub answers: Vec<Candidate>,
+    /// The answer in prose, where there is one.
+    pub text: Option<String>,
+    /// Why there is no answer.
+    pub reason: Option<String>,
+    /// What language models cost.
+    pub llm: LlmUse,
+}
+
+/// One answer before it is checked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Candidate {
+    /// The entity.
+    pub entity: EntityId,
+    /// Between 0 and 1.
+    pub confidence: f32,
+}
+
+/// Draws answers from evidence.
+pub trait Reasoner: Send + Sync {
+    /// Answers from the context alone.
+    fn reason(
+        &self,
+        question: &Question,
+        context: &Context,
+        graph: &dyn Graph,
+    ) -> Result<Conclusion>;
+}

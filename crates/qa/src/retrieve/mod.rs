@@ -1,0 +1,36 @@
+//! Stages two and three: cut out the question's subgraph and score its triples.
+
+use wherefore_graph::{EntityId, Graph, Subgraph};
+
+use crate::error::Result;
+use crate::link::Link;
+use crate::question::Question;
+
+/// A question's subgraph with a score for every triple and every entity.
+///
+/// Whichever of the two a method does not make is derived from the other, so that any selector
+/// can follow any retriever.
+#[derive(Debug, Default)]
+pub struct ScoredTriples {
+    /// What was looked at.
+    pub subgraph: Subgraph,
+    /// The topics, in the subgraph's own ids.
+    pub topics: Vec<EntityId>,
+    /// One score for each triple of the subgraph: higher is better, within 0 and 1.
+    pub triple_scores: Vec<f32>,
+    /// One score for each entity of the subgraph: how likely it is an answer, within 0 and 1.
+    pub entity_scores: Vec<f32>,
+    /// What had to be left out to keep the budget, in words for the user.
+    pub notes: Vec<String>,
+}
+
+/// Finds and scores the triples that may bear on the question.
+pub trait Retriever: Send + Sync {
+    /// Scores the neighbourhood of the links. An empty subgraph is legal.
+    fn retrieve(
+        &self,
+        question: &Question,
+        links: &[Link],
+        graph: &dyn Graph,
+    ) -> Result<ScoredTriples>;
+}
