@@ -1,13 +1,16 @@
 //! The graph under Wherefore: loading, a memory-mapped store, SPARQL, neighbourhoods and paths.
 
 mod error;
+mod expand;
 mod graph;
+mod marks;
 mod memory;
 pub mod names;
 mod subgraph;
 pub mod toy;
 
 pub use error::{Error, Result};
+pub use expand::{Cut, CutHub, Expanded, Expander, Expansion, expand};
 pub use graph::{
     Adjacency, Direction, Edge, EntityId, Graph, Literal, LiteralKind, NameMatch, RelationId, Term,
     Triple,
