@@ -234,11 +234,17 @@ mod tests {
     #[test]
     fn a_question_without_words_or_end_is_refused() {
         let mut seen = Names::default();
-        assert!(matches!(ask(" \u{7}\n", &mut seen), Err(Error::EmptyQuestion)));
+        assert!(matches!(
+            ask(" \u{7}\n", &mut seen),
+            Err(Error::EmptyQuestion)
+        ));
         let long = "a".repeat(100_000);
         assert!(matches!(
             ask(&long, &mut seen),
-            Err(Error::QuestionTooLong { length: 100_000, .. })
+            Err(Error::QuestionTooLong {
+                length: 100_000,
+                ..
+            })
         ));
         assert!(seen.0.is_empty());
     }

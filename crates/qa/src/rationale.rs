@@ -26,8 +26,10 @@ pub(crate) fn rationales<N: Copy + Eq + Hash>(
             around.entry(tail).or_default().push((i, head, score));
         }
     }
-    let mut found: HashMap<N, Vec<usize>> =
-        topics.into_iter().map(|topic| (topic, Vec::new())).collect();
+    let mut found: HashMap<N, Vec<usize>> = topics
+        .into_iter()
+        .map(|topic| (topic, Vec::new()))
+        .collect();
     let mut ring: Vec<(N, f32)> = found.keys().map(|&topic| (topic, 0.0)).collect();
     while !ring.is_empty() {
         // the best way into each new node, among all of this length
@@ -39,7 +41,10 @@ pub(crate) fn rationales<N: Copy + Eq + Hash>(
                 }
                 let way = (sum + score, [&found[&node][..], &[i]].concat());
                 let better = |old: &(f32, Vec<usize>)| {
-                    way.0.total_cmp(&old.0).then_with(|| old.1.cmp(&way.1)).is_gt()
+                    way.0
+                        .total_cmp(&old.0)
+                        .then_with(|| old.1.cmp(&way.1))
+                        .is_gt()
                 };
                 if next.get(&end).is_none_or(better) {
                     next.insert(end, way);

@@ -40,10 +40,7 @@ pub fn settle(
         let rationale = if leads(&candidate.path, &selection.topics, candidate.entity, &steps) {
             candidate.path
         } else {
-            shortest
-                .get(&candidate.entity)
-                .cloned()
-                .unwrap_or_default()
+            shortest.get(&candidate.entity).cloned().unwrap_or_default()
         };
         if !rationale.is_empty() {
             answers.push(AnswerEntity {

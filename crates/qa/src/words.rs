@@ -5,14 +5,15 @@ use std::borrow::Cow;
 use wherefore_graph::names::normalise;
 
 /// Words that say nothing about what is asked. Sorted; normalised but not stemmed.
-const STOP_WORDS: [&str; 91] = [
-    "a", "about", "also", "am", "an", "and", "any", "are", "as", "at", "be", "been", "being", "but",
-    "by", "can", "could", "did", "do", "does", "doing", "each", "for", "from", "had", "has", "have",
-    "having", "he", "her", "him", "his", "how", "i", "if", "in", "into", "is", "isnt", "it", "its",
-    "let", "many", "may", "me", "might", "much", "must", "my", "name", "no", "not", "of", "on",
-    "or", "our", "please", "s", "shall", "she", "should", "so", "some", "such", "t", "tell", "than",
-    "that", "the", "their", "them", "then", "there", "these", "they", "this", "those", "to", "was",
-    "were", "what", "whats", "when", "where", "which", "who", "whom", "whose", "will", "with",
+const STOP_WORDS: [&str; 90] = [
+    "a", "about", "also", "am", "an", "and", "any", "are", "as", "at", "be", "been", "being",
+    "but", "by", "can", "could", "did", "do", "does", "doing", "each", "for", "from", "had", "has",
+    "have", "having", "he", "her", "him", "his", "how", "i", "if", "in", "into", "is", "isnt",
+    "it", "its", "let", "many", "may", "me", "might", "much", "must", "my", "name", "no", "not",
+    "of", "on", "or", "our", "please", "s", "shall", "she", "should", "so", "some", "such", "t",
+    "tell", "than", "that", "the", "their", "them", "then", "there", "these", "they", "this",
+    "those", "to", "was", "were", "what", "whats", "when", "where", "which", "who", "whom",
+    "whose", "will", "with",
 ];
 
 /// Irregular forms that questions and relations are full of. Sorted by the first.
@@ -154,8 +155,7 @@ pub(crate) fn tokens(text: &str) -> Vec<Token> {
     let mut start = None;
     for (at, c) in text.char_indices().chain([(text.len(), ' ')]) {
         // a combining mark is neither letter nor digit, but belongs to the letter before it
-        let inside = c.is_alphanumeric()
-            || start.is_some() && (is_apostrophe(c) || is_mark(c));
+        let inside = c.is_alphanumeric() || start.is_some() && (is_apostrophe(c) || is_mark(c));
         match (inside, start) {
             (true, None) => start = Some(at),
             (false, Some(from)) => {

@@ -254,7 +254,7 @@ fn edits(a: &[char], b: &[char]) -> usize {
 mod tests {
     use std::time::{Duration, Instant};
 
-    use wherefore_graph::{MemoryGraph, toy};
+    use wherefore_graph::{Adjacency, MemoryGraph, toy};
 
     use super::*;
 
@@ -267,7 +267,10 @@ mod tests {
                 if let Some((from, to)) = l.span {
                     assert_eq!(&question.text[from..to], l.mention);
                 }
-                (l.mention, graph.entity_label(l.entity).unwrap().into_owned())
+                (
+                    l.mention,
+                    graph.entity_label(l.entity).unwrap().into_owned(),
+                )
             })
             .collect()
     }

@@ -50,7 +50,9 @@ impl Default for BestPathConfig {
 impl BestPathConfig {
     pub(crate) fn check(&self) -> Result<()> {
         if !(1..=8).contains(&self.max_hops) {
-            return Err(Error::Config("`reason.max_hops` must be from 1 to 8".into()));
+            return Err(Error::Config(
+                "`reason.max_hops` must be from 1 to 8".into(),
+            ));
         }
         if !(0.0..=1.0).contains(&self.keep) {
             return Err(Error::Config("`reason.keep` must be from 0 to 1".into()));
@@ -205,9 +207,7 @@ fn compare(
     // sums of floats differ in the last digit by the order they were made in
     let rounded = |ends| (top_score(ends) * 1e5).round();
     let against = |pattern: &Pattern| pattern.1.iter().filter(|(against, _)| *against).count();
-    let first = |ends: &BTreeMap<EntityId, Found>| {
-        ends.values().map(|f| f.triples.clone()).min()
-    };
+    let first = |ends: &BTreeMap<EntityId, Found>| ends.values().map(|f| f.triples.clone()).min();
     rounded(a.1)
         .total_cmp(&rounded(b.1))
         .then_with(|| b.0.1.len().cmp(&a.0.1.len()))
@@ -290,8 +290,7 @@ mod tests {
 
     #[test]
     fn of_equal_paths_the_shorter_and_then_the_forward_one_wins() {
-        let graph =
-            MemoryGraph::from_names([("a", "in", "b"), ("b", "in", "c"), ("d", "in", "a")]);
+        let graph = MemoryGraph::from_names([("a", "in", "b"), ("b", "in", "c"), ("d", "in", "a")]);
         let answers = reason(
             &graph,
             "a",

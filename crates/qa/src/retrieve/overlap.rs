@@ -312,7 +312,10 @@ mod tests {
             ("Bochy", "born_in", "Bussac"),
             ("Giants", "plays_in", "Park"),
         ]);
-        let scored = retrieve(&Question::new("Where was the coach of the Giants born?"), &graph);
+        let scored = retrieve(
+            &Question::new("Where was the coach of the Giants born?"),
+            &graph,
+        );
         // Q = {coach, birth}, each in one of three triples: equal weights, so one of them is 1/2
         let close = |name, want: f32| {
             let score = entity_score(&scored, &graph, name);
@@ -365,7 +368,10 @@ mod tests {
     fn scores_stay_within_bounds_for_any_question() {
         let graph = toy::graph();
         let long = (0..100).map(|i| format!("word{i} ")).collect::<String>() + "Oracle Park won";
-        for text in ["Lou Seal mascot located won lost in World Series 2014", &long] {
+        for text in [
+            "Lou Seal mascot located won lost in World Series 2014",
+            &long,
+        ] {
             let scored = retrieve(&Question::new(text), &graph);
             for s in scored.triple_scores.iter().chain(&scored.entity_scores) {
                 assert!((0.0..=1.0).contains(s), "{s}");

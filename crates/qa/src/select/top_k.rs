@@ -97,7 +97,11 @@ mod tests {
         assert_eq!(selection.topics, [EntityId(10)]);
         assert_eq!(
             selection.candidates,
-            [(EntityId(30), 0.9), (EntityId(50), 0.5), (EntityId(20), 0.2)]
+            [
+                (EntityId(30), 0.9),
+                (EntityId(50), 0.5),
+                (EntityId(20), 0.2)
+            ]
         );
     }
 

@@ -102,7 +102,14 @@ impl Walk<'_> {
         best
     }
 
-    fn step(&self, paths: &[Path], before: usize, triple: usize, end: EntityId, total: f32) -> Path {
+    fn step(
+        &self,
+        paths: &[Path],
+        before: usize,
+        triple: usize,
+        end: EntityId,
+        total: f32,
+    ) -> Path {
         let old = paths[before];
         let relation = self.subgraph.triples()[triple].relation;
         let relation_words = old.relation_words | self.masks.relations[relation.index()];
