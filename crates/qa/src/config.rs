@@ -176,8 +176,10 @@ mod tests {
             PipelineConfig::from_toml("").unwrap(),
             PipelineConfig::default()
         );
-        let mut config = PipelineConfig::default();
-        config.select = SelectorConfig::TopK(TopKConfig { k: 7 });
+        let config = PipelineConfig {
+            select: SelectorConfig::TopK(TopKConfig { k: 7 }),
+            ..PipelineConfig::default()
+        };
         assert_eq!(
             PipelineConfig::from_toml(&config.to_toml()).unwrap(),
             config

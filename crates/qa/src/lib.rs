@@ -20,7 +20,7 @@ mod words;
 
 pub use answer::Answer;
 pub use config::PipelineConfig;
-pub use error::{Error, Result};
+pub use error::{Error, Result, graph_code};
 pub use pipeline::{Observer, Pipeline, Stage};
 pub use question::{MAX_QUESTION_BYTES, Question};
 pub use wherefore_graph as graph;

@@ -1,6 +1,8 @@
 //! Every method on one question over the toy graph: a new method is a new row. And the
 //! zero-configuration method on a dozen questions.
 
+#![expect(clippy::unwrap_used, reason = "a test may fail")]
+
 use wherefore::answer::Status;
 use wherefore::graph::toy;
 use wherefore::{Answer, PipelineConfig, Question};
@@ -95,6 +97,15 @@ fn overlap_answers_questions_of_one_and_two_hops() {
         (
             "Which World Series did the team with the mascot Sluggerrr lose?",
             &["World Series 2014"],
+        ),
+        // one of several, and two topics
+        (
+            "Which World Series did the San Francisco Giants win in 2012?",
+            &["World Series 2012"],
+        ),
+        (
+            "Which team won the World Series 2010 and is located in San Francisco?",
+            &["San Francisco Giants"],
         ),
     ] {
         let answer = ask(&config, question);

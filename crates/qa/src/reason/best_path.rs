@@ -1,15 +1,17 @@
 //! Answers without a language model: whatever the best path of relations leads to.
 //!
 //! ```text
-//! s(p)        = c(end of p) · (Π_{t ∈ p} s(t))^(1/|p|)
+//! s(p)        = √( c(end of p) · (Π_{t ∈ p} s(t))^(1/|p|) )
 //! pattern(p)  = the topic and the relations of p with their directions
 //! answers     = the ends of the paths with the best pattern, s(p) ≥ κ · s(best p)
-//! confidence  = s(p) − ½ · s(best path of any pattern that leads elsewhere)
+//! confidence  = s(p) − ½ · s(best rival)
 //! ```
 //!
 //! c is the retriever's score of a candidate, s(t) that of a triple, κ is `keep`. Equal paths:
 //! the shorter, then the one whose triples point away from the topic, then the one found in
-//! better evidence. A tie with another answer thus halves the confidence. It is no probability.
+//! better evidence. A rival leads elsewhere by a pattern that neither begins with the best one
+//! nor is its beginning: those are the same thought, carried on or broken off. A tie with a rival
+//! thus halves the confidence. It is no probability.
 //!
 //! Unnamed nodes are passed through and never answers. Where no candidate scores, it abstains.
 
@@ -111,7 +113,7 @@ impl Reasoner for BestPath {
         });
         let rival = patterns
             .iter()
-            .filter(|(pattern, _)| *pattern != best)
+            .filter(|(pattern, _)| !is_same_thought(pattern, best))
             .flat_map(|(_, ends)| ends.values())
             .filter(|f| answers.iter().all(|a| a.end != f.end))
             .map(|f| f.score)
@@ -170,7 +172,7 @@ impl BestPath {
                         if let Some(candidate) = candidates.get(&end) {
                             let found = Found {
                                 end,
-                                score: candidate * mean_score(selection, &triples),
+                                score: (candidate * mean_score(selection, &triples)).sqrt(),
                                 triples: triples.clone(),
                             };
                             let ends = patterns.entry((topic, relations.clone())).or_default();
@@ -197,6 +199,11 @@ fn mean_score(selection: &Selection, triples: &[usize]) -> f32 {
 
 fn top_score(ends: &BTreeMap<EntityId, Found>) -> f32 {
     ends.values().map(|f| f.score).fold(0.0, f32::max)
+}
+
+/// Whether one pattern begins with the other.
+fn is_same_thought(a: &Pattern, b: &Pattern) -> bool {
+    a.0 == b.0 && (a.1.starts_with(&b.1) || b.1.starts_with(&a.1))
 }
 
 /// Which pattern is better; the better one is greater.
@@ -268,23 +275,23 @@ mod tests {
             &[0.8, 0.8, 0.4],
             &[("x", 0.8), ("y", 0.8), ("z", 0.4)],
         );
-        // s = 0.8 · 0.8 = 0.64, the rival 0.4 · 0.4 = 0.16: 0.64 − 0.08 = 0.56
-        assert_eq!(answers, [("x".to_owned(), 0.56), ("y".to_owned(), 0.56)]);
+        // s = √(0.8 · 0.8) = 0.8, the rival √(0.4 · 0.4) = 0.4: 0.8 − 0.2 = 0.6
+        assert_eq!(answers, [("x".to_owned(), 0.6), ("y".to_owned(), 0.6)]);
     }
 
     #[test]
     fn ends_far_below_the_best_are_left_out() {
         let graph = MemoryGraph::from_names([("a", "won", "x"), ("a", "won", "y")]);
         let answers = reason(&graph, "a", &[1.0, 0.6], &[("x", 1.0), ("y", 0.6)]);
-        // 0.6 · 0.6 = 0.36 < 0.8 · 1; nothing leads elsewhere by another pattern
+        // √(0.6 · 0.6) < 0.8 · 1; nothing leads elsewhere by another pattern
         assert_eq!(answers, [("x".to_owned(), 1.0)]);
     }
 
     #[test]
     fn unnamed_nodes_are_passed_through() {
         let graph = MemoryGraph::from_names([("a", "r", "m.0seat"), ("m.0seat", "s", "5")]);
-        let answers = reason(&graph, "a", &[1.0, 0.64], &[("m.0seat", 1.0), ("5", 0.5)]);
-        // 0.5 · √(1 · 0.64) = 0.4
+        let answers = reason(&graph, "a", &[1.0, 0.64], &[("m.0seat", 1.0), ("5", 0.2)]);
+        // √(0.2 · √(1 · 0.64)) = √0.16 = 0.4
         assert_eq!(answers, [("5".to_owned(), 0.4)]);
     }
 
@@ -297,7 +304,7 @@ mod tests {
             &[1.0, 1.0, 1.0],
             &[("c", 1.0), ("d", 1.0), ("b", 1.0)],
         );
-        // a tie with c and d: 1 − ½
+        // c is the same thought carried on, d a tie: 1 − ½
         assert_eq!(answers, [("b".to_owned(), 0.5)]);
     }
 

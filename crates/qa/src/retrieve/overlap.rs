@@ -16,8 +16,9 @@
 //! a name is passed through: the hop into it and the hop out of it are one.
 //!
 //! A triple scores as the best path through it, so the way back to the topic is never worse than
-//! the triple it leads to. An entity scores as the best path that ends there, averaged with the
-//! mean over all topics; topics and unnamed nodes score 0.
+//! the triple it leads to. An entity scores as the best path that ends there. With n topics, the
+//! best paths from the m that reach it count together (words joined, idle hops added) times
+//! √(m/n), or the best one alone times √(1/n) if that is more. Topics and unnamed nodes score 0.
 //!
 //! Limits: of the paths to one entity, the best few are continued; 64 words of the question are
 //! used. What was cut is told in the notes.
@@ -156,6 +157,8 @@ impl Retriever for Overlap {
 struct QuestionWords {
     bits: HashMap<String, usize>,
     weights: Vec<f32>,
+    /// Σ w(q) over all words.
+    total: f32,
     cut: bool,
 }
 
@@ -207,14 +210,6 @@ impl QuestionWords {
             }
         });
         mask
-    }
-
-    /// Every word of the question.
-    fn all(&self) -> u64 {
-        match self.bits.len() {
-            0 => 0,
-            count => u64::MAX >> (MAX_WORDS - count),
-        }
     }
 
     /// Σ w(q) over a set of words.
@@ -277,6 +272,7 @@ impl Masks {
             })
             .map(f32::ln)
             .collect();
+        words.total = words.weights.iter().sum();
         Ok(masks)
     }
 }

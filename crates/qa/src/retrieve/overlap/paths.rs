@@ -40,39 +40,53 @@ impl Walk<'_> {
     pub(super) fn score(&self, topics: &[EntityId]) -> Scores {
         let count = self.subgraph.entity_bound();
         let mut triples = vec![0.0f32; self.subgraph.triples().len()];
-        let mut entities = vec![0.0f32; count];
-        let total = self.words.sum(self.words.all());
-        if total > 0.0 && !topics.is_empty() {
+        let mut reached = vec![Reached::default(); count];
+        if self.words.total > 0.0 {
             let incidence = Incidence::new(self.subgraph);
-            let mut sums = vec![0.0f32; count];
             for &topic in topics {
-                let best = self.walk(topic, total, &incidence, &mut triples);
-                for (i, score) in best.into_iter().enumerate() {
-                    entities[i] = entities[i].max(score);
-                    sums[i] += score;
+                for path in self.walk(topic, &incidence, &mut triples) {
+                    reached[path.end.index()].add(&path);
                 }
             }
-            for (i, sum) in sums.into_iter().enumerate() {
-                let named = f32::from(u8::from(self.masks.named[i]));
-                entities[i] = named * (entities[i] + sum / topics.len() as f32) / 2.0;
-            }
-            for &topic in topics {
-                entities[topic.index()] = 0.0;
-            }
+        }
+        let mut entities: Vec<f32> = reached
+            .iter()
+            .zip(&self.masks.named)
+            .map(|(r, &named)| {
+                if named {
+                    self.joint(r, topics.len())
+                } else {
+                    0.0
+                }
+            })
+            .collect();
+        for &topic in topics {
+            entities[topic.index()] = 0.0;
         }
         Scores { triples, entities }
     }
 
-    /// The best score of a path from `topic` to each entity; raises those of the triples.
-    fn walk(
-        &self,
-        topic: EntityId,
-        total: f32,
-        incidence: &Incidence,
-        triples: &mut [f32],
-    ) -> Vec<f32> {
+    /// The score of an entity by all its paths together, or by the best of them alone.
+    fn joint(&self, reached: &Reached, topics: usize) -> f32 {
+        if reached.topics == 0 {
+            return 0.0;
+        }
+        let share = |of: usize| (of as f32 / topics as f32).sqrt();
+        let all = self.value(reached.relation_words, reached.entity_words, reached.idle);
+        (all * share(reached.topics)).max(reached.best * share(1))
+    }
+
+    fn value(&self, relation_words: u64, entity_words: u64, idle: i32) -> f32 {
+        let covered = self.words.sum(relation_words)
+            + self.config.entity_weight * self.words.sum(entity_words & !relation_words);
+        (covered / self.words.total * self.config.idle_factor.powi(idle)).min(1.0)
+    }
+
+    /// The best path from `topic` to each entity that shares a word with the question; raises
+    /// the scores of the triples.
+    fn walk(&self, topic: EntityId, incidence: &Incidence, triples: &mut [f32]) -> Vec<Path> {
         let count = self.subgraph.entity_bound();
-        let mut best = vec![0.0f32; count];
+        let mut best: Vec<Option<Path>> = vec![None; count];
         let mut paths = vec![Path {
             end: topic,
             last: None,
@@ -91,25 +105,21 @@ impl Walk<'_> {
                     if visits(&paths, before, end) {
                         continue;
                     }
-                    let path = self.step(&paths, before, triple, end, total);
+                    let path = self.step(&paths, before, triple, end);
                     raise(triples, &paths, &path);
-                    best[end.index()] = best[end.index()].max(path.score);
+                    let best = &mut best[end.index()];
+                    if path.score > best.map_or(0.0, |b| b.score) {
+                        *best = Some(path);
+                    }
                     keep(&mut kept[end.index()], &mut paths, path);
                 }
             }
             layer = from..paths.len();
         }
-        best
+        best.into_iter().flatten().collect()
     }
 
-    fn step(
-        &self,
-        paths: &[Path],
-        before: usize,
-        triple: usize,
-        end: EntityId,
-        total: f32,
-    ) -> Path {
+    fn step(&self, paths: &[Path], before: usize, triple: usize, end: EntityId) -> Path {
         let old = paths[before];
         let relation = self.subgraph.triples()[triple].relation;
         let relation_words = old.relation_words | self.masks.relations[relation.index()];
@@ -118,8 +128,6 @@ impl Walk<'_> {
         let gained = old.gained || (relation_words | entity_words) != had;
         let named = self.masks.named[end.index()];
         let idle = old.idle + i32::from(named && !gained);
-        let covered = self.words.sum(relation_words)
-            + self.config.entity_weight * self.words.sum(entity_words & !relation_words);
         Path {
             end,
             last: Some((triple, before)),
@@ -127,8 +135,28 @@ impl Walk<'_> {
             entity_words,
             idle,
             gained: gained && !named,
-            score: (covered / total * self.config.idle_factor.powi(idle)).min(1.0),
+            score: self.value(relation_words, entity_words, idle),
         }
+    }
+}
+
+/// The best paths to one entity, one from each topic that has any.
+#[derive(Clone, Copy, Debug, Default)]
+struct Reached {
+    topics: usize,
+    relation_words: u64,
+    entity_words: u64,
+    idle: i32,
+    best: f32,
+}
+
+impl Reached {
+    fn add(&mut self, path: &Path) {
+        self.topics += 1;
+        self.relation_words |= path.relation_words;
+        self.entity_words |= path.entity_words;
+        self.idle += path.idle;
+        self.best = self.best.max(path.score);
     }
 }
 
