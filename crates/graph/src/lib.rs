@@ -6,6 +6,8 @@ mod graph;
 mod marks;
 mod memory;
 pub mod names;
+mod pagerank;
+mod paths;
 mod subgraph;
 pub mod toy;
 
@@ -16,4 +18,11 @@ pub use graph::{
     Triple,
 };
 pub use memory::MemoryGraph;
+pub use pagerank::{
+    PageRank, RankBudget, RankedSubgraph, Ranker, Ranking, pagerank, pagerank_subgraph,
+};
+pub use paths::{
+    Hop, Path, PathFinder, PathLimits, PathSet, Reached, SimplePaths, Step, edges_by_relation,
+    ground, reach, shortest_paths, shortest_paths_by_pair, simple_paths,
+};
 pub use subgraph::Subgraph;
