@@ -3,10 +3,11 @@
 //! Zeroed memory of the operating system costs nothing until it is touched, so one number per
 //! entity of a huge graph is cheap as long as a walk stays local and the array is kept.
 
+use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
-use crate::graph::{Adjacency, EntityId, RelationId};
+use crate::graph::{Adjacency, Edge, EntityId, RelationId};
 
 /// One number per id, 0 where nothing was written. Whoever writes must [`wipe`](Self::wipe).
 #[derive(Debug, Default)]
@@ -95,6 +96,18 @@ impl Clock {
         }
         self.unchecked = 0;
         Instant::now() >= end
+    }
+}
+
+/// What it costs to get at a row, in edges: one that is not simply there was fetched or decoded.
+#[expect(
+    clippy::ptr_arg,
+    reason = "whether the row is borrowed is the question"
+)]
+pub(crate) fn reading_cost(row: &Cow<'_, [Edge]>) -> usize {
+    match row {
+        Cow::Borrowed(_) => 1,
+        Cow::Owned(_) => Clock::STRIDE,
     }
 }
 

@@ -9,7 +9,7 @@ use std::ops::Range;
 use super::{Cut, CutHub, Expander, Expansion};
 use crate::error::{Error, Result};
 use crate::graph::{Adjacency, Direction, Edge, EntityId, RelationId, Triple};
-use crate::marks::Clock;
+use crate::marks::{Clock, reading_cost};
 
 /// Most triples, and most seeds: own ids share 32 bits with two flags.
 const MOST: usize = 1 << 29;
@@ -185,7 +185,10 @@ impl<'a> Walk<'a> {
         let mut order = Vec::with_capacity(frontier.len());
         for own in frontier.clone() {
             let (outgoing, incoming) = self.rows(own)?;
-            if self.clock.is_over(cost(&outgoing) + cost(&incoming)) {
+            if self
+                .clock
+                .is_over(reading_cost(&outgoing) + reading_cost(&incoming))
+            {
                 self.cut.out_of_time = true;
                 self.cut.unfollowed += frontier.len();
                 return Ok(());
@@ -221,7 +224,10 @@ impl<'a> Walk<'a> {
     /// Takes the edges of one entity, at most `allowed`.
     fn follow(&mut self, own: usize, allowed: usize) -> Result<Followed> {
         let (outgoing, incoming) = self.rows(own)?;
-        if self.clock.is_over(cost(&outgoing) + cost(&incoming)) {
+        if self
+            .clock
+            .is_over(reading_cost(&outgoing) + reading_cost(&incoming))
+        {
             return Ok(Followed::OutOfTime);
         }
         let most = self.how.max_fan_out;
@@ -426,13 +432,5 @@ impl<'a> Walk<'a> {
         prefixes
             .binary_search_by_key(&(hubs_end, relation), |p| (p.end, p.relation))
             .is_ok_and(|i| self.entities[own] <= prefixes[i].last)
-    }
-}
-
-/// What reading a row costs, in edges: one that is not simply there was fetched or decoded.
-fn cost(row: &Row<'_>) -> usize {
-    match row {
-        Cow::Borrowed(_) => 1,
-        Cow::Owned(_) => Clock::STRIDE,
     }
 }
