@@ -175,7 +175,7 @@ pub fn verify(answer: &Answer, graph: &dyn Graph) -> Result<Verification> {
     let topics: Vec<&str> = answer.links.iter().map(|l| l.id.as_str()).collect();
     let mut answers = Vec::with_capacity(answer.answers.len());
     for saved in &answer.answers {
-        let reason = objection(saved, &topics, &evidence, &steps, graph)?;
+        let reason = objection(saved, answer, &topics, &evidence, &steps);
         answers.push(AnswerCheck {
             name: saved.name.clone(),
             holds: reason.is_none(),
@@ -191,46 +191,47 @@ pub fn verify(answer: &Answer, graph: &dyn Graph) -> Result<Verification> {
 
 fn objection(
     saved: &AnswerEntity,
+    answer: &Answer,
     topics: &[&str],
     evidence: &[EvidenceState],
     steps: &[Step<&str>],
-    graph: &dyn Graph,
-) -> Result<Option<String>> {
+) -> Option<String> {
     if saved.rationale.is_empty() {
-        return Ok(Some("it has no rationale".into()));
+        return Some("it has no rationale".into());
     }
     let mut gone = 0;
     for &i in &saved.rationale {
         match evidence.get(i) {
             None => {
-                return Ok(Some(format!(
+                return Some(format!(
                     "its rationale names triple {i}, and there are {}",
                     evidence.len()
-                )));
+                ));
             }
             Some(EvidenceState::Found) => {}
             Some(EvidenceState::Renamed | EvidenceState::Gone) => gone += 1,
         }
     }
     if gone > 0 {
-        return Ok(Some(format!(
+        return Some(format!(
             "{gone} of the {} triples in its rationale no longer stand so in the graph",
             saved.rationale.len()
-        )));
+        ));
     }
     if !leads(&saved.rationale, topics, saved.id.as_str(), steps) {
-        return Ok(Some("its rationale does not join it to a topic".into()));
+        return Some("its rationale does not join it to a topic".into());
     }
-    // the rationale holds its id, so it is one end of a triple that was just found
-    for entity in entities_with_id(&saved.id, graph)? {
-        if graph.entity_label(entity)? != saved.name {
-            return Ok(Some(format!(
-                "the graph calls it `{}`",
-                graph.entity_label(entity)?
-            )));
-        }
-    }
-    Ok(None)
+    // labels of found evidence are the graph's own
+    let label = saved.rationale.last().and_then(|&i| {
+        let last = answer.evidence.get(i)?;
+        let [head, _, tail] = &last.ids;
+        [(head, &last.head), (tail, &last.tail)]
+            .into_iter()
+            .find_map(|(id, label)| (*id == saved.id).then_some(label))
+    });
+    label
+        .filter(|label| **label != saved.name)
+        .map(|label| format!("the graph calls it `{label}`"))
 }
 
 /// Looks for the triple from its head, or from its tail where the head has no name to find it by.
