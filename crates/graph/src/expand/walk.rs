@@ -380,7 +380,8 @@ impl<'a> Walk<'a> {
     }
 
     /// Takes one edge, unless its triple is there already.
-    #[inline]
+    // the compiler judges it too large, yet it is the body of the hot loop
+    #[inline(always)]
     fn take(&mut self, own: usize, relation: u32, edge: Edge, end: End) -> Result<()> {
         let mark = self.marks.entity_marks.entity(self.graph, edge.entity)?;
         let other = if *mark == 0 {
