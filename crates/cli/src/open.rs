@@ -1,9 +1,7 @@
 //! From what the user calls a graph to the graph: the one place that knows how.
 
-use std::path::Path;
-
 use anyhow::Context;
-use wherefore_graph::{Error, Graph, toy};
+use wherefore_graph::{Graph, Store, toy};
 
 use crate::errors::UserError;
 
@@ -18,25 +16,10 @@ pub(crate) fn open(name: &str) -> anyhow::Result<Box<dyn Graph>> {
                 .into(),
         }
         .into()),
-        None => folder(Path::new(name)).with_context(|| format!("cannot open the graph `{name}`")),
-    }
-}
-
-fn folder(path: &Path) -> Result<Box<dyn Graph>, Error> {
-    let reason = match path.metadata() {
-        Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
-            return Err(Error::Io {
-                action: "read",
-                path: path.to_owned(),
-                source,
-            });
+        None => {
+            let store =
+                Store::open(name).with_context(|| format!("cannot open the graph `{name}`"))?;
+            Ok(Box::new(store))
         }
-        Err(_) => "there is no such folder",
-        Ok(found) if found.is_dir() => "it holds no graph",
-        Ok(_) => "it is a file",
-    };
-    Err(Error::NotAGraph {
-        path: path.to_owned(),
-        reason: reason.into(),
-    })
+    }
 }
