@@ -52,6 +52,8 @@ pub(crate) enum Color {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Ask(Ask),
+    Load(Load),
+    Info(Info),
     Verify(Verify),
 }
 
@@ -78,6 +80,81 @@ pub(crate) struct Ask {
     /// Read at most this many triples as evidence
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) top_k: Option<u32>,
+}
+
+/// Build a graph folder from files
+///
+/// Reads N-Triples, N-Quads, Turtle, TriG, RDF/XML, JSON-LD, TSV, CSV, `head|relation|tail` lines
+/// and JSON lines, plain or packed with gzip, zstd or xz. The folder appears when all is done; a
+/// graph that is replaced stays whole until then.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  wherefore load movies.nt.gz --out movies
+  wherefore load kb.txt --format pipe --out metaqa
+  wherefore load train.txt valid.txt --names entity_names.tsv --out fb15k
+  zcat dump.nq.gz | wherefore load - --format nq --memory 8G --out dump")]
+pub(crate) struct Load {
+    /// Files to load together, or `-` for standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// The graph folder to make
+    #[arg(long, value_name = "GRAPH")]
+    pub(crate) out: PathBuf,
+    /// Put the new graph into the place of the one that is there
+    #[arg(long)]
+    pub(crate) replace: bool,
+    /// The format, where names do not tell: nt, nq, ttl, trig, rdf, jsonld, tsv, csv, pipe, jsonl
+    #[arg(long, value_parser = crate::commands::load::parse_format)]
+    pub(crate) format: Option<wherefore_graph::Format>,
+    /// Columns of a table that hold head, relation and tail, by number or header name
+    #[arg(long, value_name = "H,R,T")]
+    pub(crate) columns: Option<String>,
+    /// Make numbers, dates and quoted texts among a table's tails literals instead of names
+    #[arg(long)]
+    pub(crate) typed: bool,
+    /// A predicate that gives labels, before rdfs:label, skos:prefLabel, schema:name and foaf:name;
+    /// repeatable
+    #[arg(long = "label", value_name = "PREDICATE")]
+    pub(crate) labels: Vec<String>,
+    /// A predicate that gives further names, beside skos:altLabel and schema:alternateName;
+    /// repeatable
+    #[arg(long = "alias", value_name = "PREDICATE")]
+    pub(crate) aliases: Vec<String>,
+    /// A table of entities and their names, between tabs; repeatable
+    #[arg(long, value_name = "FILE")]
+    pub(crate) names: Vec<PathBuf>,
+    /// The language in which labels are preferred
+    #[arg(long, value_name = "TAG", default_value = "en")]
+    pub(crate) language: String,
+    /// Memory to keep to, more or less; beyond it, sorting goes through the disk
+    #[arg(long, value_name = "SIZE", default_value = "4G", value_parser = crate::commands::load::parse_memory)]
+    pub(crate) memory: usize,
+    /// Threads to work with; 0 means one for each core
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) threads: usize,
+    /// Stop at the first malformed line
+    #[arg(long, conflicts_with = "max_errors")]
+    pub(crate) strict: bool,
+    /// Stop when more lines than this are malformed
+    #[arg(long, value_name = "N", default_value_t = u64::MAX, hide_default_value = true)]
+    pub(crate) max_errors: u64,
+}
+
+/// Show what a graph holds: counts, relations with examples, degrees, sizes
+#[derive(Debug, clap::Args)]
+pub(crate) struct Info {
+    /// A graph folder made by `wherefore load`
+    pub(crate) graph: PathBuf,
+    /// Verify the checksums of all files
+    #[arg(long)]
+    pub(crate) check: bool,
+    /// Show this many relations, the most frequent first
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub(crate) relations: usize,
+    /// Show all relations
+    #[arg(long, conflicts_with = "relations")]
+    pub(crate) all: bool,
 }
 
 /// Check a saved answer against a graph: is its evidence still there?

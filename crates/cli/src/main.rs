@@ -5,10 +5,6 @@ mod commands;
 mod errors;
 mod open;
 mod output;
-#[expect(
-    dead_code,
-    reason = "for commands that take long; `ask` and `verify` do not"
-)]
 mod progress;
 
 use std::process::ExitCode;
@@ -33,6 +29,8 @@ fn run(args: &Args) -> Exit {
     let output = Output::new(&args.global);
     let done = match &args.command {
         Command::Ask(args) => commands::ask::run(args, &output),
+        Command::Load(args) => commands::load::run(args, &output),
+        Command::Info(args) => commands::info::run(args, &output),
         Command::Verify(args) => commands::verify::run(args, &output),
     };
     match done {

@@ -7,6 +7,8 @@ use std::path::Path;
 use anyhow::Context;
 
 pub(crate) mod ask;
+pub(crate) mod info;
+pub(crate) mod load;
 pub(crate) mod verify;
 
 /// Reads a text of at most `limit` bytes, `-` from standard input. What is longer is cut there;
