@@ -1,1 +1,13 @@
-//! Part of Wherefore.
+//! The lab: benchmark questions, weak supervision, metrics, and the scoring of any system's answers.
+//!
+//! ```text
+//! questions::read ─► GoldQuestion ─┬─► supervise (positive triples)
+//!                                  └─► metrics::evaluate(gold, Observation) ─► Metrics
+//! score::read_predictions ──────────────────────────────────┘
+//! ```
+
+mod error;
+pub mod questions;
+
+pub use error::{Error, Result};
+pub use questions::GoldQuestion;
