@@ -19,11 +19,11 @@ struct Record {
     id: String,
     question: String,
     #[serde(deserialize_with = "list_or_null")]
-    topic_names: Vec<String>,
+    topic_names: Vec<Option<String>>,
     #[serde(default, deserialize_with = "list_or_null")]
     topic_mids: Vec<String>,
     #[serde(deserialize_with = "list_or_null")]
-    answers: Vec<String>,
+    answers: Vec<Option<String>>,
     #[serde(default, deserialize_with = "list_or_null")]
     answers_mid: Vec<String>,
     r#type: Option<String>,
@@ -67,15 +67,17 @@ impl From<Record> for GoldQuestion {
 }
 
 /// Pairs names with ids where there is one for each; otherwise it is unknown which is whose.
-fn names_with_ids(names: Vec<String>, ids: Vec<String>) -> Vec<Name> {
+///
+/// An entity without a name (`null`) is called by its id, and left out where it has none.
+fn names_with_ids(names: Vec<Option<String>>, ids: Vec<String>) -> Vec<Name> {
     if names.len() == ids.len() {
         names
             .into_iter()
             .zip(ids)
-            .map(|(name, id)| Name::with_id(name, id))
+            .map(|(name, id)| Name::with_id(name.unwrap_or_else(|| id.clone()), id))
             .collect()
     } else {
-        names.into_iter().map(Name::from).collect()
+        names.into_iter().flatten().map(Name::from).collect()
     }
 }
 
@@ -165,12 +167,13 @@ mod tests {
         assert_eq!(question.kind.as_deref(), Some("composition"));
         assert_eq!(question.proof.relevant, [["a", "r", "b"]]);
         let unpaired = one(
-            r#"{"i":3,"question":"q","topic_names":[],"answers":["x"],"answers_mid":[],"sexpr_amar":null,"relation_chain":["a","b"]}"#,
+            r#"{"i":3,"question":"q","topic_names":[null],"answers":["x"],"answers_mid":[],"sexpr_amar":null,"relation_chain":["a","b"]}"#,
             read,
         );
         assert_eq!(unpaired.id, "3");
         assert_eq!(unpaired.answers, ["x".into()]);
         assert_eq!(unpaired.hops, Some(2));
+        assert!(unpaired.topics.is_empty());
     }
 
     #[test]
