@@ -7,7 +7,9 @@
 //! ```
 
 mod error;
+pub mod metrics;
 pub mod questions;
 
 pub use error::{Error, Result};
+pub use metrics::Metrics;
 pub use questions::GoldQuestion;
