@@ -1,0 +1,345 @@
+//! A sorted list of byte strings on disk: id → string, string → id, and prefix ranges.
+//!
+//! Strings stand in blocks of sixteen. The first of a block is whole; each of the others says how
+//! many bytes it shares with the one before it (front coding), then its own rest:
+//!
+//! ```text
+//! block   = string₀ entry₁ … entry₁₅
+//! string₀ = varint(length) bytes
+//! entry   = varint(shared) varint(length of rest) rest
+//! ```
+//!
+//! `blocks` holds the byte offset of each block and, last, the length of `text`. An id is a
+//! string's place in the order, so a lookup by string is a binary search over blocks and a walk
+//! through one of them.
+
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Result};
+use crate::load::file::{FileInfo, Output};
+use crate::mapped::Mapped;
+
+const BLOCK: usize = 16;
+
+/// Appends a number in seven-bit groups, low ones first.
+pub(crate) fn push_varint(out: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+/// Takes a number off the front; `None` if the bytes end or it does not fit.
+pub(crate) fn take_varint(bytes: &mut &[u8]) -> Option<u64> {
+    let mut number = 0u64;
+    for shift in (0..64).step_by(7) {
+        let (&byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        number |= u64::from(byte & 0x7f).checked_shl(shift)?;
+        if byte < 0x80 {
+            return Some(number);
+        }
+    }
+    None
+}
+
+fn take<'a>(bytes: &mut &'a [u8], length: u64) -> Option<&'a [u8]> {
+    let (taken, rest) = bytes.split_at_checked(usize::try_from(length).ok()?)?;
+    *bytes = rest;
+    Some(taken)
+}
+
+/// Length of the common beginning.
+pub(crate) fn shared_prefix(a: &[u8], b: &[u8]) -> usize {
+    a.iter().zip(b).take_while(|(x, y)| x == y).count()
+}
+
+/// Writes a dictionary; strings must come sorted and distinct.
+pub(crate) struct DictionaryWriter {
+    text: Output,
+    blocks: Output,
+    written: u64,
+    count: usize,
+    previous: Vec<u8>,
+    entry: Vec<u8>,
+}
+
+impl DictionaryWriter {
+    pub(crate) fn create(folder: &Path, name: &str) -> Result<Self> {
+        Ok(Self {
+            text: Output::create(&folder.join(format!("{name}.text")))?,
+            blocks: Output::create(&folder.join(format!("{name}.blocks")))?,
+            written: 0,
+            count: 0,
+            previous: Vec::new(),
+            entry: Vec::new(),
+        })
+    }
+
+    pub(crate) fn push(&mut self, string: &[u8]) -> Result<()> {
+        debug_assert!(self.count == 0 || self.previous.as_slice() < string);
+        self.entry.clear();
+        if self.count.is_multiple_of(BLOCK) {
+            self.blocks.write(&self.written.to_le_bytes())?;
+            push_varint(&mut self.entry, string.len() as u64);
+            self.entry.extend_from_slice(string);
+        } else {
+            let shared = shared_prefix(&self.previous, string);
+            push_varint(&mut self.entry, shared as u64);
+            push_varint(&mut self.entry, (string.len() - shared) as u64);
+            self.entry.extend_from_slice(&string[shared..]);
+        }
+        self.text.write(&self.entry)?;
+        self.written += self.entry.len() as u64;
+        self.count += 1;
+        self.previous.clear();
+        self.previous.extend_from_slice(string);
+        Ok(())
+    }
+
+    pub(crate) fn finish(mut self) -> Result<[FileInfo; 2]> {
+        self.blocks.write(&self.written.to_le_bytes())?;
+        Ok([self.text.finish()?, self.blocks.finish()?])
+    }
+}
+
+/// A dictionary on disk.
+#[derive(Debug)]
+pub(crate) struct Dictionary {
+    path: PathBuf,
+    count: usize,
+    text: Mapped<u8>,
+    blocks: Mapped<u64>,
+}
+
+impl Dictionary {
+    pub(crate) fn open(folder: &Path, name: &str, count: usize) -> Result<Self> {
+        let path = folder.join(format!("{name}.text"));
+        let text = Mapped::<u8>::open(&path)?;
+        let blocks = Mapped::<u64>::open(&folder.join(format!("{name}.blocks")))?;
+        if blocks.len() != count.div_ceil(BLOCK) + 1
+            || blocks.last().copied() != Some(text.len() as u64)
+        {
+            return Err(Error::Damaged {
+                path,
+                reason: format!("it does not hold {count} strings"),
+            });
+        }
+        Ok(Self {
+            path,
+            count,
+            text,
+            blocks,
+        })
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Writes string `id` into `out`.
+    pub(crate) fn get(&self, id: usize, out: &mut Vec<u8>) -> Result<()> {
+        if id >= self.count {
+            return Err(self.damaged("an id beyond its end"));
+        }
+        let mut walk = self.block(id / BLOCK)?;
+        for _ in 0..id % BLOCK {
+            walk.step()
+                .ok_or_else(|| self.damaged("an entry that makes no sense"))?;
+        }
+        out.clear();
+        out.extend_from_slice(&walk.string);
+        Ok(())
+    }
+
+    /// The id of a string.
+    pub(crate) fn find(&self, string: &[u8]) -> Result<Option<usize>> {
+        let id = self.lower_bound(string)?;
+        if id == self.count {
+            return Ok(None);
+        }
+        let mut found = Vec::new();
+        self.get(id, &mut found)?;
+        Ok((found == string).then_some(id))
+    }
+
+    /// The first id whose string is not below `string`; the number of strings if all are.
+    pub(crate) fn lower_bound(&self, string: &[u8]) -> Result<usize> {
+        // the block before the first one that begins above the string
+        let (mut low, mut high) = (0, self.blocks.len() - 1);
+        while low < high {
+            let middle = (low + high) / 2;
+            if self.first(middle)? <= string {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        let Some(block) = low.checked_sub(1) else {
+            return Ok(0);
+        };
+        let mut id = block * BLOCK;
+        let end = (id + BLOCK).min(self.count);
+        let mut walk = self.block(block)?;
+        while walk.string.as_slice() < string {
+            id += 1;
+            if id == end {
+                break;
+            }
+            walk.step()
+                .ok_or_else(|| self.damaged("an entry that makes no sense"))?;
+        }
+        Ok(id)
+    }
+
+    /// Calls `each` with every string in order.
+    pub(crate) fn for_each(&self, mut each: impl FnMut(usize, &[u8]) -> Result<()>) -> Result<()> {
+        for block in 0..self.blocks.len() - 1 {
+            let mut walk = self.block(block)?;
+            let from = block * BLOCK;
+            for id in from..(from + BLOCK).min(self.count) {
+                if id > from {
+                    walk.step()
+                        .ok_or_else(|| self.damaged("an entry that makes no sense"))?;
+                }
+                each(id, &walk.string)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn bytes(&self, block: usize) -> Result<&[u8]> {
+        let at = |i: usize| self.blocks.get(i).and_then(|&b| usize::try_from(b).ok());
+        at(block)
+            .zip(at(block + 1))
+            .and_then(|(from, to)| self.text.get(from..to))
+            .ok_or_else(|| self.damaged("a block outside the file"))
+    }
+
+    /// The first string of a block.
+    fn first(&self, block: usize) -> Result<&[u8]> {
+        let mut bytes = self.bytes(block)?;
+        take_varint(&mut bytes)
+            .and_then(|length| take(&mut bytes, length))
+            .ok_or_else(|| self.damaged("a block that makes no sense"))
+    }
+
+    fn block(&self, block: usize) -> Result<Walk<'_>> {
+        let first = self.first(block)?;
+        let all = self.bytes(block)?;
+        let mut header = all;
+        take_varint(&mut header).ok_or_else(|| self.damaged("a block that makes no sense"))?;
+        Ok(Walk {
+            string: first.to_vec(),
+            rest: &header[first.len()..],
+        })
+    }
+
+    fn damaged(&self, what: &str) -> Error {
+        Error::Damaged {
+            path: self.path.clone(),
+            reason: format!("it has {what}"),
+        }
+    }
+}
+
+/// A walk through one block.
+struct Walk<'a> {
+    string: Vec<u8>,
+    rest: &'a [u8],
+}
+
+impl Walk<'_> {
+    fn step(&mut self) -> Option<()> {
+        let shared = usize::try_from(take_varint(&mut self.rest)?).ok()?;
+        let length = take_varint(&mut self.rest)?;
+        let rest = take(&mut self.rest, length)?;
+        if shared > self.string.len() {
+            return None;
+        }
+        self.string.truncate(shared);
+        self.string.extend_from_slice(rest);
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn dictionary(strings: &BTreeSet<Vec<u8>>) -> (tempfile::TempDir, Dictionary) {
+        let dir = tempfile::tempdir().unwrap();
+        let mut writer = DictionaryWriter::create(dir.path(), "d").unwrap();
+        for s in strings {
+            writer.push(s).unwrap();
+        }
+        writer.finish().unwrap();
+        let dictionary = Dictionary::open(dir.path(), "d", strings.len()).unwrap();
+        (dir, dictionary)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn agrees_with_a_sorted_set(
+            strings in prop::collection::btree_set(prop::collection::vec(0u8..4, 0..6), 0..120),
+            probes in prop::collection::vec(prop::collection::vec(0u8..4, 0..6), 20),
+        ) {
+            let (_dir, dictionary) = dictionary(&strings);
+            let sorted: Vec<_> = strings.iter().cloned().collect();
+            let mut out = Vec::new();
+            for (id, s) in sorted.iter().enumerate() {
+                dictionary.get(id, &mut out).unwrap();
+                prop_assert_eq!(&out, s);
+                prop_assert_eq!(dictionary.find(s).unwrap(), Some(id));
+            }
+            for p in &probes {
+                prop_assert_eq!(dictionary.find(p).unwrap(), sorted.binary_search(p).ok());
+                prop_assert_eq!(dictionary.lower_bound(p).unwrap(), sorted.partition_point(|s| s < p));
+            }
+            let mut walked = Vec::new();
+            dictionary.for_each(|_, s| { walked.push(s.to_vec()); Ok(()) }).unwrap();
+            prop_assert_eq!(walked, sorted);
+        }
+
+        #[test]
+        fn damage_is_an_error_and_never_a_panic(
+            strings in prop::collection::btree_set(prop::collection::vec(0u8..4, 0..6), 1..60),
+            at in any::<prop::sample::Index>(),
+            byte in any::<u8>(),
+        ) {
+            let (dir, dictionary) = dictionary(&strings);
+            drop(dictionary);
+            let path = dir.path().join("d.text");
+            let mut bytes = std::fs::read(&path).unwrap();
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+            std::fs::write(&path, bytes).unwrap();
+            let dictionary = Dictionary::open(dir.path(), "d", strings.len()).unwrap();
+            let mut out = Vec::new();
+            for id in 0..strings.len() {
+                let _ = dictionary.get(id, &mut out);
+            }
+            for s in &strings {
+                let _ = dictionary.find(s);
+            }
+        }
+    }
+
+    #[test]
+    fn varints_hold_every_number() {
+        for number in [0, 1, 127, 128, 300, u64::from(u32::MAX), u64::MAX] {
+            let mut bytes = Vec::new();
+            push_varint(&mut bytes, number);
+            assert_eq!(take_varint(&mut bytes.as_slice()), Some(number));
+        }
+        assert_eq!(take_varint(&mut [0x80u8].as_slice()), None);
+        assert_eq!(take_varint(&mut [0xffu8; 11].as_slice()), None);
+    }
+}

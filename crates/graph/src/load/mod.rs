@@ -1,0 +1,324 @@
+//! Loading: from files in any of ten formats to a graph folder.
+//!
+//! One thread reads and unpacks; as many workers as there are cores parse and number terms, each
+//! within its share of the memory, and spill sorted chunks to disk when it is full; then the
+//! chunks' dictionaries are merged, the triples renumbered and laid out both ways. The result
+//! depends only on the set of triples: the same input in any order gives the same bytes.
+
+mod assemble;
+mod blocks;
+mod chunk;
+pub(crate) mod file;
+mod naming;
+mod output;
+mod rdf;
+mod read;
+mod source;
+mod strings;
+mod table;
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::error::{Error, Result};
+use crate::graph::RelationId;
+use crate::key;
+use crate::manifest::{Counts, FORMAT, Manifest};
+use crate::store::Shape;
+
+pub use read::Mistake;
+pub use source::{Format, Input};
+pub use table::TableOptions;
+
+/// How to load.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoadOptions {
+    /// The inputs' format; told by their names or first lines if none is given.
+    pub format: Option<Format>,
+    /// How to read tables.
+    pub table: TableOptions,
+    /// Predicates that give labels, before the well-known ones.
+    pub labels: Vec<String>,
+    /// Predicates that give further names, beside the well-known ones.
+    pub aliases: Vec<String>,
+    /// Tables of (entity, name) that give labels.
+    pub names: Vec<PathBuf>,
+    /// The language in which labels are preferred.
+    pub language: String,
+    /// Bytes of memory to keep to, more or less.
+    pub memory: usize,
+    /// Number of workers; all cores if 0.
+    pub threads: usize,
+    /// How many malformed lines to pass over before giving up.
+    pub max_errors: u64,
+    /// Whether a graph that is there already may be replaced.
+    pub replace: bool,
+}
+
+impl Default for LoadOptions {
+    fn default() -> Self {
+        Self {
+            format: None,
+            table: TableOptions::default(),
+            labels: Vec::new(),
+            aliases: Vec::new(),
+            names: Vec::new(),
+            language: "en".into(),
+            memory: 4 << 30,
+            threads: 0,
+            max_errors: u64::MAX,
+            replace: false,
+        }
+    }
+}
+
+/// What a load did.
+#[derive(Clone, Debug)]
+pub struct LoadReport {
+    /// What the graph holds.
+    pub counts: Counts,
+    /// The first ten malformed lines.
+    pub mistakes: Vec<Mistake>,
+    /// Things worth telling: label predicates that do not occur, and the like.
+    pub notes: Vec<String>,
+    /// Bytes of the graph on disk.
+    pub bytes: u64,
+    /// How many sorted chunks went through the disk.
+    pub spilled: usize,
+    /// How long it took.
+    pub time: Duration,
+}
+
+/// What a load is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoadStep {
+    /// Reading and parsing; counted in bytes of the input.
+    Reading,
+    /// Merging dictionaries.
+    Merging,
+    /// Laying triples out; counted in triples, both ways.
+    Sorting,
+    /// Choosing labels and sorting names.
+    Naming,
+}
+
+/// Told again and again while a load runs.
+#[derive(Clone, Copy, Debug)]
+pub struct LoadProgress {
+    /// What is going on.
+    pub step: LoadStep,
+    /// How much of it is done.
+    pub done: u64,
+    /// Out of how much, where known.
+    pub total: Option<u64>,
+    /// Triples read so far.
+    pub triples: u64,
+}
+
+/// The least memory that a load works with.
+pub const LEAST_MEMORY: usize = 1 << 20;
+
+/// Loads files into a graph folder.
+///
+/// Nothing counts until all is done: the graph that was there before stays whole until the new
+/// one takes its place in one step, whenever the process is stopped.
+///
+/// ```no_run
+/// use wherefore_graph::{Input, LoadOptions, Store, load};
+/// let inputs = [Input::File("movies.nt.gz".into())];
+/// let report = load(&inputs, "movies".as_ref(), &LoadOptions::default(), &|_| {})?;
+/// println!("{} triples", report.counts.triples);
+/// let store = Store::open("movies")?;
+/// # Ok::<(), wherefore_graph::Error>(())
+/// ```
+pub fn load(
+    inputs: &[Input],
+    out: &Path,
+    options: &LoadOptions,
+    progress: &(dyn Fn(LoadProgress) + Sync),
+) -> Result<LoadReport> {
+    let start = Instant::now();
+    let output = output::Output::prepare(out, options.replace)?;
+    let threads = match options.threads {
+        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        n => n,
+    };
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .build()
+        .map_err(|e| Error::io("start threads for", out)(std::io::Error::other(e)))?;
+    pool.install(|| fill(inputs, output, options, threads, progress, start))
+}
+
+fn fill(
+    inputs: &[Input],
+    output: output::Output,
+    options: &LoadOptions,
+    threads: usize,
+    progress: &(dyn Fn(LoadProgress) + Sync),
+    start: Instant,
+) -> Result<LoadReport> {
+    let memory = options.memory.max(LEAST_MEMORY);
+    let read = read::read(
+        inputs,
+        options,
+        threads,
+        memory,
+        output.temporary(),
+        progress,
+    )?;
+    let read::Parsed {
+        mut chunks,
+        mistakes,
+        malformed,
+        spilled,
+    } = read;
+    let parsed: u64 = chunks.iter().map(|c| c.triples.len() as u64).sum();
+    if parsed == 0 {
+        return Err(nothing_read(inputs, malformed, &mistakes));
+    }
+    let told = |step, done, total| {
+        progress(LoadProgress {
+            step,
+            done,
+            total,
+            triples: parsed,
+        })
+    };
+
+    told(LoadStep::Merging, 0, None);
+    let data = output.data();
+    let merged = assemble::merge_terms(data, &mut chunks)?;
+    let mut files = merged.files;
+    let sorting = |done| told(LoadStep::Sorting, done, Some(2 * parsed));
+    sorting(0);
+    let budget = memory / 2;
+    let (outgoing, triples) =
+        assemble::write_outgoing(data, merged.entities, &chunks, budget, &sorting)?;
+    drop(chunks);
+    files.extend(outgoing);
+    files.extend(assemble::write_incoming(
+        data,
+        merged.entities,
+        merged.relations,
+        budget,
+        &|done| sorting(parsed + done),
+    )?);
+    let mut twins = file::Output::create(&data.join("relation-entities"))?;
+    twins.write(bytemuck::cast_slice(&merged.relation_entities))?;
+    files.push(twins.finish()?);
+
+    told(LoadStep::Naming, 0, None);
+    let kinds = merged.kinds;
+    let mut counts = Counts {
+        triples,
+        entities: merged.entities as u64,
+        relations: merged.relations as u64,
+        literals: u64::from(kinds[3] - kinds[2]),
+        blanks: u64::from(kinds[1] - kinds[0]),
+        duplicates: parsed - triples,
+        malformed,
+        ..Counts::default()
+    };
+    let shape = Shape::open(data, &counts, kinds, true)?;
+    let mut notes = Vec::new();
+    let labels = naming_relations(&shape, &options.labels, &naming::LABELS, &mut notes)?;
+    let mut aliases = naming_relations(&shape, &options.aliases, &naming::ALIASES, &mut notes)?;
+    aliases.retain(|r| !labels.contains(r));
+    let named = naming::write_names(
+        data,
+        output.temporary(),
+        &shape,
+        &labels,
+        &aliases,
+        &options.language.to_ascii_lowercase(),
+        memory / 2,
+    )?;
+    drop(shape);
+    files.extend(named.files);
+    counts.unnamed = named.unnamed;
+    counts.naming = named.naming;
+    files.sort_by(|a, b| a.name.cmp(&b.name));
+
+    let all: String = files
+        .iter()
+        .map(|f| format!("{} {}\n", f.name, f.checksum))
+        .collect();
+    let ids = |relations: &[RelationId]| relations.iter().map(|r| r.0).collect();
+    let bytes = files.iter().map(|f| f.bytes).sum();
+    output.publish(Manifest {
+        format: FORMAT,
+        written_by: env!("CARGO_PKG_VERSION").to_owned(),
+        folder: String::new(),
+        checksum: file::hex(xxhash_rust::xxh3::xxh3_64(all.as_bytes())),
+        counts: counts.clone(),
+        kinds,
+        label_relations: ids(&labels),
+        alias_relations: ids(&aliases),
+        files,
+    })?;
+    Ok(LoadReport {
+        counts,
+        mistakes,
+        notes,
+        bytes,
+        spilled,
+        time: start.elapsed(),
+    })
+}
+
+/// The relations among `given` and then `known` that occur in the graph.
+fn naming_relations(
+    shape: &Shape,
+    given: &[String],
+    known: &[&str],
+    notes: &mut Vec<String>,
+) -> Result<Vec<RelationId>> {
+    let mut found = Vec::new();
+    for name in given {
+        let named = shape.relations.find(&table::entity_key(name))?;
+        let named = match named {
+            Some(id) => Some(id),
+            None => {
+                let mut iri = Vec::new();
+                key::push_iri(&mut iri, name);
+                shape.relations.find(&iri)?
+            }
+        };
+        match named {
+            Some(id) => found.push(RelationId(id as u32)),
+            None => notes.push(format!("the predicate `{name}` does not occur")),
+        }
+    }
+    for iri in known {
+        let mut bytes = Vec::new();
+        key::push_iri(&mut bytes, iri);
+        if let Some(id) = shape.relations.find(&bytes)? {
+            found.push(RelationId(id as u32));
+        }
+    }
+    let mut distinct = Vec::new();
+    found.retain(|r| {
+        let fresh = !distinct.contains(r);
+        distinct.push(*r);
+        fresh
+    });
+    Ok(found)
+}
+
+fn nothing_read(inputs: &[Input], malformed: u64, mistakes: &[Mistake]) -> Error {
+    match mistakes.first() {
+        None => Error::Empty,
+        Some(first) => Error::BadInput {
+            path: inputs.first().map(Input::path).unwrap_or_default(),
+            reason: format!(
+                "none of its lines is a triple; {malformed} malformed, the first: line {}: {}",
+                first.line, first.reason
+            ),
+            hint: Some(
+                "name the format with `--format nt|nq|ttl|trig|rdf|jsonld|tsv|csv|pipe|jsonl`"
+                    .into(),
+            ),
+        },
+    }
+}

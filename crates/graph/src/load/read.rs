@@ -1,0 +1,474 @@
+//! Reading inputs on all cores.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::blocks::{Block, Blocks, LONGEST_RECORD};
+use super::chunk::{Chunk, SortedChunk};
+use super::rdf::{self, Event, Keys};
+use super::source::{self, Format, Input, Source};
+use super::table::{self, Layout, TableOptions};
+use super::{LoadOptions, LoadProgress, LoadStep, naming};
+use crate::error::{Error, Result};
+use crate::key::{self, LiteralKindRef};
+
+/// A line that could not be read.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Mistake {
+    /// The input.
+    pub file: PathBuf,
+    /// Its line, from 1.
+    pub line: u64,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+impl std::fmt::Display for Mistake {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}: {}", self.file.display(), self.line, self.reason)
+    }
+}
+
+const SHOWN: usize = 10;
+
+/// What reading gave.
+pub(crate) struct Parsed {
+    pub(crate) chunks: Vec<SortedChunk>,
+    pub(crate) mistakes: Vec<Mistake>,
+    pub(crate) malformed: u64,
+    pub(crate) spilled: usize,
+}
+
+/// What the workers share.
+struct Shared<'a> {
+    options: &'a LoadOptions,
+    inputs: Vec<PathBuf>,
+    /// Memory of one worker.
+    share: usize,
+    temporary: &'a Path,
+    chunks: Mutex<Vec<SortedChunk>>,
+    spilled: AtomicUsize,
+    triples: AtomicU64,
+    malformed: AtomicU64,
+    /// The first few: file number, line, reason.
+    mistakes: Mutex<BTreeSet<(usize, u64, String)>>,
+    stop: AtomicBool,
+}
+
+/// Work for a worker.
+enum Task {
+    Lines {
+        file: usize,
+        format: Format,
+        layout: Option<Layout>,
+        block: Block,
+    },
+    /// Keys of parsed triples, one after the other, with their lengths.
+    Keys {
+        bytes: Vec<u8>,
+        lengths: Vec<[u32; 3]>,
+    },
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // a worker that panicked is reported when it is joined
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Reads all inputs into sorted chunks.
+pub(crate) fn read(
+    inputs: &[Input],
+    options: &LoadOptions,
+    threads: usize,
+    memory: usize,
+    temporary: &Path,
+    progress: &(dyn Fn(LoadProgress) + Sync),
+) -> Result<Parsed> {
+    let shared = Shared {
+        options,
+        inputs: inputs
+            .iter()
+            .map(Input::path)
+            .chain(options.names.iter().cloned())
+            .collect(),
+        // what is being read, queued and merged takes the rest
+        share: memory * 6 / 10 / threads,
+        temporary,
+        chunks: Mutex::new(Vec::new()),
+        spilled: AtomicUsize::new(0),
+        triples: AtomicU64::new(0),
+        malformed: AtomicU64::new(0),
+        mistakes: Mutex::new(BTreeSet::new()),
+        stop: AtomicBool::new(false),
+    };
+    let (sender, receiver) = sync_channel::<Task>(2 * threads);
+    let receiver = Mutex::new(receiver);
+    std::thread::scope(|scope| -> Result<()> {
+        let workers: Vec<_> = (0..threads)
+            .map(|_| {
+                scope.spawn(|| {
+                    let result = work(&shared, &receiver);
+                    if result.is_err() {
+                        shared.stop.store(true, Ordering::Relaxed);
+                        // keep taking, so that the reader does not wait for ever
+                        while let Ok(task) = next(&receiver) {
+                            drop(task);
+                        }
+                    }
+                    result
+                })
+            })
+            .collect();
+        let sent = send_all(inputs, &shared, &sender, progress);
+        drop(sender);
+        let mut failed = None;
+        for worker in workers {
+            match worker.join() {
+                Ok(Ok(())) => {}
+                Ok(Err(e)) => failed = failed.or(Some(e)),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        match failed {
+            Some(e) => Err(e),
+            None => sent,
+        }
+    })?;
+
+    let mistakes: Vec<Mistake> = lock(&shared.mistakes)
+        .iter()
+        .map(|(file, line, reason)| Mistake {
+            file: shared.inputs[*file].clone(),
+            line: *line,
+            reason: reason.clone(),
+        })
+        .collect();
+    let malformed = shared.malformed.load(Ordering::Relaxed);
+    if malformed > options.max_errors {
+        return Err(Error::TooManyErrors {
+            count: malformed,
+            allowed: options.max_errors,
+            first: mistakes.iter().map(Mistake::to_string).collect(),
+        });
+    }
+    Ok(Parsed {
+        chunks: shared
+            .chunks
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner),
+        mistakes,
+        malformed,
+        spilled: shared.spilled.into_inner(),
+    })
+}
+
+fn next(receiver: &Mutex<Receiver<Task>>) -> Result<Task, std::sync::mpsc::RecvError> {
+    lock(receiver).recv()
+}
+
+impl Shared<'_> {
+    fn mistake(&self, file: usize, line: u64, reason: String) {
+        let count = self.malformed.fetch_add(1, Ordering::Relaxed) + 1;
+        let mut mistakes = lock(&self.mistakes);
+        mistakes.insert((file, line, reason));
+        if mistakes.len() > SHOWN {
+            mistakes.pop_last();
+        }
+        if count > self.options.max_errors {
+            self.stop.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}
+
+/// The reading side: opens inputs one after the other and hands out their text.
+fn send_all(
+    inputs: &[Input],
+    shared: &Shared<'_>,
+    sender: &SyncSender<Task>,
+    progress: &(dyn Fn(LoadProgress) + Sync),
+) -> Result<()> {
+    let total = inputs.iter().map(Input::size).sum::<Option<u64>>();
+    let read = Arc::new(AtomicU64::new(0));
+    let tell = || {
+        progress(LoadProgress {
+            step: LoadStep::Reading,
+            done: read.load(Ordering::Relaxed),
+            total,
+            triples: shared.triples.load(Ordering::Relaxed),
+        });
+    };
+    tell();
+    for (file, input) in inputs.iter().enumerate() {
+        let source = source::open(input, shared.options.format, read.clone())?;
+        match source.format.document() {
+            Some(format) => send_document(source, format, file, shared, sender, &tell)?,
+            None => send_lines(source, file, shared, sender, &tell)?,
+        }
+        if shared.stopped() {
+            return Ok(());
+        }
+    }
+    for (i, path) in shared.options.names.iter().enumerate() {
+        send_names(path, inputs.len() + i, shared, sender)?;
+    }
+    Ok(())
+}
+
+fn send_lines(
+    source: Source,
+    file: usize,
+    shared: &Shared<'_>,
+    sender: &SyncSender<Task>,
+    tell: &dyn Fn(),
+) -> Result<()> {
+    let Source { path, format, text } = source;
+    let is_table = matches!(format, Format::Tsv | Format::Csv | Format::Pipe);
+    let mut layout = None;
+    let mut blocks = Blocks::new(text, format == Format::Csv);
+    while let Some(mut block) = blocks.next().map_err(|e| source::unpack_error(&path, e))? {
+        if block.first_line == 1 {
+            if let Some(rest) = block.bytes.strip_prefix("\u{feff}".as_bytes()) {
+                block.bytes = rest.to_vec();
+            }
+            if is_table {
+                let first = block
+                    .bytes
+                    .split(|b| *b == b'\n')
+                    .next()
+                    .unwrap_or_default();
+                let found = Layout::new(
+                    &shared.options.table,
+                    &String::from_utf8_lossy(first),
+                    format,
+                )
+                .map_err(|reason| Error::BadInput {
+                    path: path.clone(),
+                    reason,
+                    hint: Some("name the columns with `--columns HEAD,RELATION,TAIL`".into()),
+                })?;
+                layout = Some(found);
+            }
+        }
+        tell();
+        if shared.stopped()
+            || sender
+                .send(Task::Lines {
+                    file,
+                    format,
+                    layout,
+                    block,
+                })
+                .is_err()
+        {
+            break;
+        }
+    }
+    for line in blocks.too_long {
+        shared.mistake(
+            file,
+            line,
+            format!("longer than {} MiB", LONGEST_RECORD >> 20),
+        );
+    }
+    Ok(())
+}
+
+fn send_document(
+    source: Source,
+    format: oxrdfio::RdfFormat,
+    file: usize,
+    shared: &Shared<'_>,
+    sender: &SyncSender<Task>,
+    tell: &dyn Fn(),
+) -> Result<()> {
+    const BATCH: usize = 1 << 20;
+    let mut bytes = Vec::with_capacity(BATCH);
+    let mut lengths = Vec::new();
+    let send = |bytes: &mut Vec<u8>, lengths: &mut Vec<[u32; 3]>| {
+        tell();
+        let task = Task::Keys {
+            bytes: std::mem::take(bytes),
+            lengths: std::mem::take(lengths),
+        };
+        !shared.stopped() && sender.send(task).is_ok()
+    };
+    rdf::document(&source.path, source.text, format, file, |event| {
+        match event {
+            Event::Triple(keys) => {
+                let length = |k: &Vec<u8>| {
+                    u32::try_from(k.len()).map_err(|_| Error::TooMany {
+                        what: "bytes in a term",
+                    })
+                };
+                lengths.push([length(&keys[0])?, length(&keys[1])?, length(&keys[2])?]);
+                keys.iter().for_each(|k| bytes.extend_from_slice(k));
+            }
+            Event::Mistake(line, reason) => shared.mistake(file, line, reason),
+        }
+        if bytes.len() >= BATCH {
+            return Ok(send(&mut bytes, &mut lengths));
+        }
+        Ok(!shared.stopped())
+    })?;
+    send(&mut bytes, &mut lengths);
+    Ok(())
+}
+
+/// Reads a table of (entity, name) and hands its labels out as triples.
+fn send_names(
+    path: &Path,
+    file: usize,
+    shared: &Shared<'_>,
+    sender: &SyncSender<Task>,
+) -> Result<()> {
+    let input = Input::File(path.to_owned());
+    let Source { text, format, .. } =
+        source::open(&input, Some(Format::Tsv), Arc::new(AtomicU64::new(0)))?;
+    let mut blocks = Blocks::new(text, false);
+    let mut relation = Vec::new();
+    key::push_iri(&mut relation, naming::LABELS[0]);
+    while let Some(block) = blocks.next().map_err(|e| source::unpack_error(path, e))? {
+        let (mut bytes, mut lengths) = (Vec::new(), Vec::new());
+        for (line, number) in block.bytes.split(|b| *b == b'\n').zip(block.first_line..) {
+            let Ok(line) = std::str::from_utf8(line) else {
+                shared.mistake(file, number, "not UTF-8".into());
+                continue;
+            };
+            let mut fields = line.trim_end_matches('\r').split('\t').map(str::trim);
+            match (
+                fields.next().filter(|e| !e.is_empty()),
+                fields.next().filter(|n| !n.is_empty()),
+            ) {
+                (Some(entity), Some(name)) => {
+                    let head = table::entity_key(entity);
+                    let mut tail = Vec::new();
+                    key::push_literal(&mut tail, name, LiteralKindRef::Plain);
+                    lengths.push([head.len() as u32, relation.len() as u32, tail.len() as u32]);
+                    for part in [&head, &relation, &tail] {
+                        bytes.extend_from_slice(part);
+                    }
+                }
+                (None, None) => {}
+                _ => shared.mistake(file, number, "an entity and its name are needed".into()),
+            }
+        }
+        if shared.stopped() || sender.send(Task::Keys { bytes, lengths }).is_err() {
+            break;
+        }
+    }
+    debug_assert_eq!(format, Format::Tsv);
+    Ok(())
+}
+
+/// A worker: parses what it is handed until there is no more.
+fn work(shared: &Shared<'_>, receiver: &Mutex<Receiver<Task>>) -> Result<()> {
+    let mut chunk = Chunk::default();
+    while let Ok(task) = next(receiver) {
+        if shared.stopped() {
+            continue;
+        }
+        let before = chunk.triples.len();
+        match task {
+            Task::Lines {
+                file,
+                format,
+                layout,
+                block,
+            } => {
+                parse_block(shared, &mut chunk, file, format, layout, &block)?;
+            }
+            Task::Keys { bytes, lengths } => {
+                let mut rest = bytes.as_slice();
+                for triple in lengths {
+                    for (key, length) in chunk.scratch.iter_mut().zip(triple) {
+                        let (taken, after) = rest.split_at(length as usize);
+                        key.clear();
+                        key.extend_from_slice(taken);
+                        rest = after;
+                    }
+                    chunk.add_scratch()?;
+                }
+            }
+        }
+        shared
+            .triples
+            .fetch_add((chunk.triples.len() - before) as u64, Ordering::Relaxed);
+        if chunk.memory() > shared.share {
+            let number = shared.spilled.fetch_add(1, Ordering::Relaxed);
+            let full = std::mem::take(&mut chunk);
+            let path = shared.temporary.join(format!("chunk-{number}"));
+            let sorted = full.finish(Some(&path))?;
+            lock(&shared.chunks).push(sorted);
+        }
+    }
+    if !chunk.triples.is_empty() {
+        let sorted = chunk.finish(None)?;
+        lock(&shared.chunks).push(sorted);
+    }
+    Ok(())
+}
+
+fn parse_block(
+    shared: &Shared<'_>,
+    chunk: &mut Chunk,
+    file: usize,
+    format: Format,
+    layout: Option<Layout>,
+    block: &Block,
+) -> Result<()> {
+    let TableOptions { typed, .. } = shared.options.table;
+    let mut failed = None;
+    let mut parse = |bytes: &[u8], line: u64| {
+        let keys: &mut Keys = &mut chunk.scratch;
+        let number = block.first_line + line;
+        if number == 1 && layout.is_some_and(|l| l.has_header) {
+            return;
+        }
+        let found = match format {
+            Format::NTriples => rdf::line(bytes, false, file, keys),
+            Format::NQuads => rdf::line(bytes, true, file, keys),
+            _ => match std::str::from_utf8(bytes) {
+                Err(e) => Err(format!("not UTF-8 at byte {}", e.valid_up_to() + 1)),
+                Ok(text) => match layout {
+                    Some(layout) => table::record(text, format, layout, typed, keys),
+                    None => table::json_line(text, typed, keys),
+                },
+            },
+        };
+        match found {
+            Ok(true) => {
+                if let Err(e) = chunk.add_scratch() {
+                    failed.get_or_insert(e);
+                }
+            }
+            Ok(false) => {}
+            Err(reason) => shared.mistake(file, number, reason),
+        }
+    };
+    if format == Format::Csv {
+        table::csv_records(&block.bytes, parse);
+    } else {
+        let mut from = 0;
+        for (end, line) in memchr::memchr_iter(b'\n', &block.bytes)
+            .chain([block.bytes.len()])
+            .zip(0..)
+        {
+            parse(&block.bytes[from..end], line);
+            from = end + 1;
+            if from > block.bytes.len() {
+                break;
+            }
+        }
+    }
+    match failed {
+        Some(e) => Err(e),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,339 @@
+//! Inputs: files and stdin, plain or compressed, and what format they are in.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use oxrdfio::RdfFormat;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+
+/// What triples are written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Format {
+    /// N-Triples: one triple a line.
+    NTriples,
+    /// N-Quads: a triple and its graph's name a line; the names are left out.
+    NQuads,
+    /// Turtle.
+    Turtle,
+    /// TriG; the graphs' names are left out.
+    TriG,
+    /// RDF/XML.
+    RdfXml,
+    /// JSON-LD.
+    JsonLd,
+    /// Head, relation, tail between tabs.
+    Tsv,
+    /// Head, relation, tail between commas, with quotes where needed.
+    Csv,
+    /// `head|relation|tail`, as MetaQA writes them.
+    Pipe,
+    /// A JSON object or array a line.
+    JsonLines,
+}
+
+impl Format {
+    /// Every format with the names it goes by; the first name is the one we print.
+    pub const NAMES: [(Format, &'static [&'static str]); 10] = [
+        (Format::NTriples, &["nt", "ntriples", "n-triples"]),
+        (Format::NQuads, &["nq", "nquads", "n-quads"]),
+        (Format::Turtle, &["ttl", "turtle"]),
+        (Format::TriG, &["trig"]),
+        (Format::RdfXml, &["rdf", "xml", "owl", "rdfxml"]),
+        (Format::JsonLd, &["jsonld", "json-ld"]),
+        (Format::Tsv, &["tsv", "tab"]),
+        (Format::Csv, &["csv"]),
+        (Format::Pipe, &["pipe", "psv"]),
+        (Format::JsonLines, &["jsonl", "ndjson", "json-lines"]),
+    ];
+
+    /// The format of that name or file ending.
+    pub fn named(name: &str) -> Option<Self> {
+        let name = name.to_ascii_lowercase();
+        Self::NAMES
+            .iter()
+            .find(|(_, names)| names.contains(&name.as_str()))
+            .map(|(f, _)| *f)
+    }
+
+    /// The name to print.
+    pub fn name(self) -> &'static str {
+        Self::NAMES
+            .iter()
+            .find(|(f, _)| *f == self)
+            .map_or("", |(_, names)| names[0])
+    }
+
+    /// The parser for formats in which a triple can span lines.
+    pub(crate) fn document(self) -> Option<RdfFormat> {
+        match self {
+            Format::Turtle => Some(RdfFormat::Turtle),
+            Format::TriG => Some(RdfFormat::TriG),
+            Format::RdfXml => Some(RdfFormat::RdfXml),
+            Format::JsonLd => Some(RdfFormat::JsonLd {
+                profile: oxrdfio::JsonLdProfileSet::empty(),
+            }),
+            _ => None,
+        }
+    }
+}
+
+/// Where triples come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// A file.
+    File(PathBuf),
+    /// Standard input.
+    Stdin,
+}
+
+impl Input {
+    /// What to call it in messages.
+    pub fn path(&self) -> PathBuf {
+        match self {
+            Input::File(path) => path.clone(),
+            Input::Stdin => PathBuf::from("<stdin>"),
+        }
+    }
+
+    /// Its size on disk, where known.
+    pub(crate) fn size(&self) -> Option<u64> {
+        match self {
+            Input::File(path) => std::fs::metadata(path)
+                .ok()
+                .filter(std::fs::Metadata::is_file)
+                .map(|m| m.len()),
+            Input::Stdin => None,
+        }
+    }
+}
+
+/// An input opened: decompressed text and its format.
+pub(crate) struct Source {
+    pub(crate) path: PathBuf,
+    pub(crate) format: Format,
+    pub(crate) text: Box<dyn BufRead + Send>,
+}
+
+/// Counts what was read of the file itself, compressed or not.
+struct Counted<R> {
+    inner: R,
+    read: Arc<AtomicU64>,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(buffer)?;
+        self.read.fetch_add(read as u64, Ordering::Relaxed);
+        Ok(read)
+    }
+}
+
+/// What the first bytes tell of a file that is packed.
+const PACKED: [(&[u8], &str); 8] = [
+    (&[0x1f, 0x8b], "gzip"),
+    (&[0x28, 0xb5, 0x2f, 0xfd], "zstd"),
+    (&[0xfd, b'7', b'z', b'X', b'Z', 0], "xz"),
+    (b"BZh", "bzip2"),
+    (b"PK\x03\x04", "zip"),
+    (&[0x04, 0x22, 0x4d, 0x18], "lz4"),
+    (b"7z\xbc\xaf\x27\x1c", "7z"),
+    (b"Rar!", "rar"),
+];
+
+/// Endings that promise a compression.
+const ENDINGS: [(&str, &str); 4] = [
+    ("gz", "gzip"),
+    ("zst", "zstd"),
+    ("zstd", "zstd"),
+    ("xz", "xz"),
+];
+
+/// Opens an input; `read` counts its bytes as they are consumed.
+pub(crate) fn open(input: &Input, format: Option<Format>, read: Arc<AtomicU64>) -> Result<Source> {
+    let path = input.path();
+    let bad = |reason: String, hint: Option<&str>| Error::BadInput {
+        path: path.clone(),
+        reason,
+        hint: hint.map(str::to_owned),
+    };
+    let raw: Box<dyn Read + Send> = match input {
+        Input::File(file) => {
+            let meta = std::fs::metadata(file).map_err(Error::io("open", file))?;
+            if meta.is_dir() {
+                return Err(bad(
+                    "it is a folder".into(),
+                    Some("name the files in it, for example `wherefore load FOLDER/* --out GRAPH`"),
+                ));
+            }
+            Box::new(File::open(file).map_err(Error::io("open", file))?)
+        }
+        Input::Stdin => Box::new(io::stdin()),
+    };
+    let mut raw = BufReader::with_capacity(1 << 18, Counted { inner: raw, read });
+    let head = raw.fill_buf().map_err(Error::io("read", &path))?;
+    if head.is_empty() {
+        return Err(bad("it is empty".into(), None));
+    }
+    let packed = PACKED
+        .iter()
+        .find(|(magic, _)| head.starts_with(magic))
+        .map(|(_, name)| *name);
+    let mut stem = path
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
+    let ending = |stem: &str| {
+        Path::new(stem)
+            .extension()
+            .map(|e| e.to_string_lossy().to_ascii_lowercase())
+    };
+    if let Some((_, promised)) = ENDINGS
+        .iter()
+        .find(|(e, _)| ending(&stem).as_deref() == Some(*e))
+    {
+        if packed != Some(promised) {
+            return Err(bad(
+                format!("its name promises {promised}, and its content is not"),
+                None,
+            ));
+        }
+        stem.truncate(stem.rfind('.').unwrap_or(stem.len()));
+    }
+    let mut text: Box<dyn BufRead + Send> = match packed {
+        None => Box::new(raw),
+        Some("gzip") => buffered(flate2::bufread::MultiGzDecoder::new(raw)),
+        Some("zstd") => {
+            buffered(zstd::Decoder::with_buffer(raw).map_err(Error::io("read", &path))?)
+        }
+        Some("xz") => buffered(liblzma::bufread::XzDecoder::new_multi_decoder(raw)),
+        Some(other) => {
+            return Err(bad(
+                format!("{other} archives are not read"),
+                Some("unpack it first, or pack it with gzip, zstd or xz"),
+            ));
+        }
+    };
+    let by_name = ending(&stem).and_then(|e| Format::named(&e));
+    let format = match format.or(by_name) {
+        Some(format) => format,
+        None => {
+            let (begin, rest) = peek(text).map_err(|e| unpack_error(&path, e))?;
+            text = rest;
+            sniff(&begin).ok_or_else(|| {
+                bad(
+                    "its format is not told by its name or its first line".into(),
+                    Some("name it with `--format nt|nq|ttl|trig|rdf|jsonld|tsv|csv|pipe|jsonl`"),
+                )
+            })?
+        }
+    };
+    Ok(Source { path, format, text })
+}
+
+fn buffered(read: impl Read + Send + 'static) -> Box<dyn BufRead + Send> {
+    Box::new(BufReader::with_capacity(1 << 18, read))
+}
+
+/// An error from reading compressed text, in words.
+pub(crate) fn unpack_error(path: &Path, e: io::Error) -> Error {
+    let reason = match e.kind() {
+        io::ErrorKind::UnexpectedEof => "its compressed data is cut short".to_owned(),
+        io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput | io::ErrorKind::Other => {
+            format!("its compressed data is damaged: {e}")
+        }
+        _ => {
+            return Error::Io {
+                action: "read",
+                path: path.to_owned(),
+                source: e,
+            };
+        }
+    };
+    Error::BadInput {
+        path: path.to_owned(),
+        reason,
+        hint: None,
+    }
+}
+
+/// The first bytes, and a reader that still has them.
+#[expect(clippy::type_complexity, reason = "used once")]
+fn peek(mut text: Box<dyn BufRead + Send>) -> io::Result<(Vec<u8>, Box<dyn BufRead + Send>)> {
+    let mut begin = vec![0; 1 << 14];
+    let mut filled = 0;
+    while filled < begin.len() {
+        let read = text.read(&mut begin[filled..])?;
+        if read == 0 {
+            break;
+        }
+        filled += read;
+    }
+    begin.truncate(filled);
+    let again = Cursor::new(begin.clone()).chain(text);
+    Ok((begin, Box::new(again)))
+}
+
+/// The format that the first line looks like.
+fn sniff(begin: &[u8]) -> Option<Format> {
+    let text = String::from_utf8_lossy(begin);
+    let line = text
+        .lines()
+        .find(|l| !l.trim().is_empty() && !l.starts_with('#'))?
+        .trim();
+    if line.contains('\0') {
+        None
+    } else if line.starts_with("@prefix") || line.starts_with("PREFIX") || line.starts_with("@base")
+    {
+        Some(Format::Turtle)
+    } else if line.starts_with("<?xml") || line.starts_with("<rdf:RDF") {
+        Some(Format::RdfXml)
+    } else if line.matches('\t').count() >= 2 {
+        Some(Format::Tsv)
+    } else if (line.starts_with('<') || line.starts_with("_:")) && line.ends_with('.') {
+        Some(Format::NQuads)
+    } else if line.matches('|').count() == 2 {
+        Some(Format::Pipe)
+    } else if line.starts_with('{') || line.starts_with('[') {
+        Some(Format::JsonLines)
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn first_lines_tell_formats() {
+        assert_eq!(
+            sniff(b"\nKismet|directed_by|William Dieterle\n"),
+            Some(Format::Pipe)
+        );
+        assert_eq!(sniff(b"a\tb\tc\textra\n"), Some(Format::Tsv));
+        assert_eq!(sniff(b"<a:b> <a:c> \"d\" .\n"), Some(Format::NQuads));
+        assert_eq!(sniff(b"# no\n@prefix a: <a:> .\n"), Some(Format::Turtle));
+        assert_eq!(sniff(b"{\"head\":1}\n"), Some(Format::JsonLines));
+        assert_eq!(sniff(b"<?xml version='1.0'?>"), Some(Format::RdfXml));
+        assert_eq!(sniff(b"Dear all,\nplease\n"), None);
+        assert_eq!(sniff(b"\x89PNG\r\n\x1a\n\0\0\0"), None);
+        assert_eq!(sniff(b""), None);
+    }
+
+    #[test]
+    fn every_format_is_found_by_its_name() {
+        for (format, names) in Format::NAMES {
+            for name in names {
+                assert_eq!(Format::named(&name.to_uppercase()), Some(format));
+            }
+        }
+        assert_eq!(Format::named("png"), None);
+    }
+}

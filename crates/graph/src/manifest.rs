@@ -1,0 +1,162 @@
+//! `graph.json`: what a graph folder holds, which files make it up, and their checksums.
+//!
+//! The files of one graph stand in a folder of their own beside the manifest. Replacing a graph
+//! means writing a second such folder and renaming the new manifest over the old one, so at every
+//! moment the manifest leads to one whole graph.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::error::{Error, Result};
+use crate::load::file::{FileInfo, hex};
+
+/// The newest format that this version reads, and the one it writes.
+pub(crate) const FORMAT: u32 = 1;
+
+pub(crate) const MANIFEST: &str = "graph.json";
+
+/// Counts that need the whole graph to be known.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Counts {
+    /// Distinct triples.
+    pub triples: u64,
+    /// Distinct subjects and objects, literals included.
+    pub entities: u64,
+    /// Distinct predicates.
+    pub relations: u64,
+    /// Entities that are literals.
+    pub literals: u64,
+    /// Entities that are blank nodes.
+    pub blanks: u64,
+    /// Entities without a name that means something to people, blank nodes included.
+    pub unnamed: u64,
+    /// Triples that only give a name or an alias.
+    pub naming: u64,
+    /// Triples of the input that were there already.
+    pub duplicates: u64,
+    /// Lines of the input that could not be read.
+    pub malformed: u64,
+}
+
+/// What the manifest says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Manifest {
+    pub(crate) format: u32,
+    /// Version of the program that wrote it.
+    pub(crate) written_by: String,
+    /// Folder of the files, beside the manifest.
+    pub(crate) folder: String,
+    /// Checksum over all files: the identity of the graph.
+    pub(crate) checksum: String,
+    pub(crate) counts: Counts,
+    /// First entity id of each kind: blank, IRI, literal, name; then the end.
+    pub(crate) kinds: [u32; 5],
+    /// Relations that give labels, best first, and those that give aliases.
+    pub(crate) label_relations: Vec<u32>,
+    pub(crate) alias_relations: Vec<u32>,
+    pub(crate) files: Vec<FileInfo>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Envelope {
+    manifest: serde_json::Value,
+    /// Of the manifest, written without spaces.
+    checksum: String,
+}
+
+impl Manifest {
+    pub(crate) fn read(graph: &Path) -> Result<Self> {
+        let path = graph.join(MANIFEST);
+        let text = match std::fs::read(&path) {
+            Ok(text) => text,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+                let reason = if graph.is_dir() {
+                    format!("it has no `{MANIFEST}`")
+                } else if graph.exists() {
+                    "it is a file".to_owned()
+                } else {
+                    "it does not exist".to_owned()
+                };
+                return Err(Error::NotAGraph {
+                    path: graph.to_owned(),
+                    reason,
+                });
+            }
+            Err(e) if e.kind() == std::io::ErrorKind::NotADirectory => {
+                return Err(Error::NotAGraph {
+                    path: graph.to_owned(),
+                    reason: "it is a file".into(),
+                });
+            }
+            Err(e) => return Err(Error::io("read", &path)(e)),
+        };
+        let damaged = |reason: String| Error::Damaged {
+            path: path.clone(),
+            reason,
+        };
+        let envelope: Envelope = serde_json::from_slice(&text)
+            .map_err(|e| damaged(format!("it does not parse: {e}")))?;
+        // the version first: a newer manifest may hold what this version cannot read
+        let found = envelope
+            .manifest
+            .get("format")
+            .and_then(serde_json::Value::as_u64);
+        if checksum(&envelope.manifest) != envelope.checksum {
+            return Err(damaged("its checksum does not match".into()));
+        }
+        match found {
+            Some(found) if found > u64::from(FORMAT) => Err(Error::NewerFormat {
+                path: graph.to_owned(),
+                found: u32::try_from(found).unwrap_or(u32::MAX),
+                supported: FORMAT,
+            }),
+            _ => serde_json::from_value(envelope.manifest)
+                .map_err(|e| damaged(format!("it does not parse: {e}"))),
+        }
+    }
+
+    /// Writes the manifest aside and renames it into place.
+    pub(crate) fn publish(&self, graph: &Path) -> Result<()> {
+        let path = graph.join(MANIFEST);
+        let aside = graph.join(format!("{MANIFEST}.part"));
+        let manifest = serde_json::to_value(self).expect("a manifest is plain data");
+        let envelope = Envelope {
+            checksum: checksum(&manifest),
+            manifest,
+        };
+        let text = serde_json::to_string_pretty(&envelope).expect("a manifest is plain data");
+        let mut file = File::create(&aside).map_err(Error::io("create", &aside))?;
+        file.write_all(text.as_bytes())
+            .and_then(|()| file.sync_all())
+            .map_err(Error::io("write", &aside))?;
+        std::fs::rename(&aside, &path).map_err(Error::io("rename", &aside))?;
+        sync_folder(graph)
+    }
+
+    pub(crate) fn data(&self, graph: &Path) -> PathBuf {
+        graph.join(&self.folder)
+    }
+}
+
+fn checksum(manifest: &serde_json::Value) -> String {
+    hex(xxh3_64(manifest.to_string().as_bytes()))
+}
+
+/// Makes renames and new names in a folder last.
+pub(crate) fn sync_folder(path: &Path) -> Result<()> {
+    // a folder cannot be opened for this everywhere; where it cannot, the rename stands anyway
+    match File::open(path) {
+        Ok(folder) => match folder.sync_all() {
+            Err(e) if e.kind() != std::io::ErrorKind::Unsupported => {
+                Err(Error::io("write", path)(e))
+            }
+            _ => Ok(()),
+        },
+        Err(_) => Ok(()),
+    }
+}

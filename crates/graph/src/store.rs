@@ -1,0 +1,702 @@
+//! The graph folder, opened: adjacency both ways, names, and statistics, all through memory maps.
+//!
+//! ```text
+//! outgoing.offsets   u32 × (entities + 1)     row of each entity in outgoing.edges
+//! outgoing.edges     (relation, tail) × triples, each row sorted
+//! incoming.offsets   u32 × (entities + 1)
+//! incoming.edges     (relation, head) × triples, each row sorted
+//! by-relation.offsets  u32 × (relations + 1)
+//! by-relation.places   u32 × triples          places in outgoing.edges, ascending
+//! entities.text, entities.blocks              sorted dictionary: id = place in the order
+//! relations.text, relations.blocks
+//! relation-entities  u32 × relations          the entity with the relation's key, or none
+//! labels             u32 × entities           the entity that is its label, or none
+//! names.hashes       (hash, entity) sorted    normalised names
+//! names.order        u32                      entities in the order of their normalised names
+//! ```
+//!
+//! That is 20 bytes for each triple and 8 for each entity beside the dictionary. Opening maps the
+//! files and reads the manifest. Graphs of up to 32 MiB have all checksums verified at once;
+//! larger ones when asked ([`Store::check`]), and until then every number read from them is
+//! checked before it is used.
+
+use std::borrow::Cow;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::dictionary::Dictionary;
+use crate::error::{Error, Result};
+use crate::graph::{Adjacency, Edge, EntityId, Graph, NameMatch, RelationId, Term, Triple};
+use crate::key;
+use crate::load::file;
+use crate::manifest::{Counts, Manifest};
+use crate::mapped::Mapped;
+use crate::names::{is_machine_id, local_part, normalise, readable};
+
+/// Graphs up to this size are verified whole when they are opened.
+const VERIFIED_WHEN_OPENED: u64 = 32 << 20;
+
+const NONE: u32 = u32::MAX;
+
+/// A graph folder, opened for reading.
+#[derive(Debug)]
+pub struct Store {
+    path: PathBuf,
+    manifest: Manifest,
+    shape: Shape,
+    labels: Mapped<u32>,
+    name_hashes: Mapped<[u32; 2]>,
+    name_order: Mapped<u32>,
+    label_relations: Vec<RelationId>,
+    /// Label and alias relations, sorted.
+    naming_relations: Vec<RelationId>,
+}
+
+/// Triples and dictionaries: all but names.
+#[derive(Debug)]
+pub(crate) struct Shape {
+    folder: PathBuf,
+    pub(crate) entities: Dictionary,
+    pub(crate) relations: Dictionary,
+    outgoing: Rows,
+    incoming: Rows,
+    relation_starts: Mapped<u32>,
+    relation_places: Mapped<u32>,
+    relation_entities: Mapped<u32>,
+    kinds: [u32; 5],
+}
+
+#[derive(Debug)]
+struct Rows {
+    path: PathBuf,
+    offsets: Mapped<u32>,
+    edges: Mapped<Edge>,
+    /// Whether the checksums were verified, so that ids need no second look.
+    trusted: bool,
+    bounds: (usize, usize),
+}
+
+impl Rows {
+    fn open(folder: &Path, name: &str, bounds: (usize, usize), trusted: bool) -> Result<Self> {
+        let path = folder.join(format!("{name}.edges"));
+        let edges = Mapped::<Edge>::open(&path)?;
+        let offsets = Mapped::<u32>::open(&folder.join(format!("{name}.offsets")))?;
+        if offsets.len() != bounds.0 + 1 || offsets.last().copied() != Some(edges.len() as u32) {
+            return Err(Error::Damaged {
+                path,
+                reason: "it does not hold what its offsets say".into(),
+            });
+        }
+        Ok(Self {
+            path,
+            offsets,
+            edges,
+            trusted,
+            bounds,
+        })
+    }
+
+    fn range(&self, entity: EntityId) -> Result<Range<usize>> {
+        let i = entity.index();
+        match self.offsets.get(i..i + 2) {
+            Some(&[from, to]) => Ok(from as usize..to as usize),
+            _ => Err(Error::NoSuchEntity {
+                id: entity.0,
+                bound: self.bounds.0,
+            }),
+        }
+    }
+
+    fn row(&self, entity: EntityId) -> Result<&[Edge]> {
+        let row = self
+            .edges
+            .get(self.range(entity)?)
+            .ok_or_else(|| self.damaged())?;
+        if !self.trusted {
+            // branch-free, so that it costs next to nothing beside reading the row
+            let (mut entity, mut relation) = (0, 0);
+            for edge in row {
+                entity = entity.max(edge.entity.0);
+                relation = relation.max(edge.relation.0);
+            }
+            if !row.is_empty()
+                && (entity as usize >= self.bounds.0 || relation as usize >= self.bounds.1)
+            {
+                return Err(self.damaged());
+            }
+        }
+        Ok(row)
+    }
+
+    fn damaged(&self) -> Error {
+        Error::Damaged {
+            path: self.path.clone(),
+            reason: "it names an id that does not exist".into(),
+        }
+    }
+}
+
+impl Shape {
+    pub(crate) fn open(
+        folder: &Path,
+        counts: &Counts,
+        kinds: [u32; 5],
+        trusted: bool,
+    ) -> Result<Self> {
+        let damaged = |name: &str| Error::Damaged {
+            path: folder.join(name),
+            reason: "its length is not what the manifest says".into(),
+        };
+        let bounds = (counts.entities as usize, counts.relations as usize);
+        let shape = Self {
+            folder: folder.to_owned(),
+            entities: Dictionary::open(folder, "entities", bounds.0)?,
+            relations: Dictionary::open(folder, "relations", bounds.1)?,
+            outgoing: Rows::open(folder, "outgoing", bounds, trusted)?,
+            incoming: Rows::open(folder, "incoming", bounds, trusted)?,
+            relation_starts: Mapped::open(&folder.join("by-relation.offsets"))?,
+            relation_places: Mapped::open(&folder.join("by-relation.places"))?,
+            relation_entities: Mapped::open(&folder.join("relation-entities"))?,
+            kinds,
+        };
+        let triples = counts.triples as usize;
+        if shape.outgoing.edges.len() != triples || shape.incoming.edges.len() != triples {
+            return Err(damaged("outgoing.edges"));
+        }
+        if shape.relation_places.len() != triples || shape.relation_starts.len() != bounds.1 + 1 {
+            return Err(damaged("by-relation.places"));
+        }
+        if shape.relation_entities.len() != bounds.1 {
+            return Err(damaged("relation-entities"));
+        }
+        if !kinds.is_sorted() || kinds[4] as usize != bounds.0 {
+            return Err(damaged("entities.text"));
+        }
+        Ok(shape)
+    }
+
+    pub(crate) fn outgoing(&self, entity: EntityId) -> Result<&[Edge]> {
+        self.outgoing.row(entity)
+    }
+
+    pub(crate) fn incoming(&self, entity: EntityId) -> Result<&[Edge]> {
+        self.incoming.row(entity)
+    }
+
+    /// Triples of a relation, in order of (head, tail).
+    pub(crate) fn by_relation(
+        &self,
+        relation: RelationId,
+    ) -> Result<impl Iterator<Item = Result<Triple>> + '_> {
+        let places = self.places(relation)?;
+        let mut walk = HeadWalk {
+            offsets: &self.outgoing.offsets,
+            head: 0,
+        };
+        Ok(places.iter().map(move |&place| {
+            let edge = self
+                .outgoing
+                .edges
+                .get(place as usize)
+                .ok_or_else(|| self.outgoing.damaged())?;
+            let head = walk.head_of(place).ok_or_else(|| self.outgoing.damaged())?;
+            if edge.entity.index() >= self.outgoing.bounds.0 {
+                return Err(self.outgoing.damaged());
+            }
+            Ok(Triple {
+                head,
+                relation,
+                tail: edge.entity,
+            })
+        }))
+    }
+
+    fn places(&self, relation: RelationId) -> Result<&[u32]> {
+        let i = relation.index();
+        match self.relation_starts.get(i..i + 2) {
+            Some(&[from, to]) => self
+                .relation_places
+                .get(from as usize..to as usize)
+                .ok_or_else(|| Error::Damaged {
+                    path: self.folder.join("by-relation.offsets"),
+                    reason: "it points outside".into(),
+                }),
+            _ => Err(Error::NoSuchRelation {
+                id: relation.0,
+                bound: self.relations.len(),
+            }),
+        }
+    }
+
+    pub(crate) fn key(&self, entity: EntityId, key: &mut Vec<u8>) -> Result<()> {
+        if entity.index() >= self.entities.len() {
+            return Err(Error::NoSuchEntity {
+                id: entity.0,
+                bound: self.entities.len(),
+            });
+        }
+        self.entities.get(entity.index(), key)
+    }
+
+    fn relation_key(&self, relation: RelationId, key: &mut Vec<u8>) -> Result<()> {
+        if relation.index() >= self.relations.len() {
+            return Err(Error::NoSuchRelation {
+                id: relation.0,
+                bound: self.relations.len(),
+            });
+        }
+        self.relations.get(relation.index(), key)
+    }
+
+    pub(crate) fn is_literal(&self, entity: EntityId) -> bool {
+        (self.kinds[2]..self.kinds[3]).contains(&entity.0)
+    }
+
+    pub(crate) fn is_blank(&self, entity: EntityId) -> bool {
+        (self.kinds[0]..self.kinds[1]).contains(&entity.0)
+    }
+
+    fn damaged_text(&self) -> Error {
+        Error::Damaged {
+            path: self.folder.join("entities.text"),
+            reason: "it holds no text".into(),
+        }
+    }
+
+    /// The text of an entity without its label, made readable.
+    pub(crate) fn own_name(&self, entity: EntityId) -> Result<String> {
+        let mut bytes = Vec::new();
+        self.key(entity, &mut bytes)?;
+        readable_key(&bytes).ok_or_else(|| self.damaged_text())
+    }
+}
+
+/// Finds the head of each place, for places that ascend.
+struct HeadWalk<'a> {
+    offsets: &'a [u32],
+    head: usize,
+}
+
+impl HeadWalk<'_> {
+    fn head_of(&mut self, place: u32) -> Option<EntityId> {
+        // rows are short and places close: gallop forward, then search in between
+        let rest = self.offsets.get(self.head + 1..)?;
+        let mut step = 1;
+        while step < rest.len() && rest[step - 1] <= place {
+            step *= 2;
+        }
+        let from = step / 2;
+        let to = step.min(rest.len());
+        self.head += from + rest[from..to].partition_point(|&end| end <= place);
+        (self.head + 1 < self.offsets.len()).then_some(EntityId(self.head as u32))
+    }
+}
+
+/// What people see of a key when there is no label.
+pub(crate) fn readable_key(bytes: &[u8]) -> Option<String> {
+    let text = key::text(bytes)?;
+    Some(match bytes[0] {
+        key::IRI => readable(&local_part(text)).into_owned(),
+        key::NAME => readable(text).into_owned(),
+        key::BLANK => format!("_:{text}"),
+        _ if text.trim().is_empty() => "\"\"".to_owned(),
+        _ => text.to_owned(),
+    })
+}
+
+/// Whether a key tells people nothing: blank nodes and bare machine ids.
+pub(crate) fn is_unnamed_key(bytes: &[u8]) -> bool {
+    match (bytes.first(), key::text(bytes)) {
+        (Some(&key::BLANK), _) => true,
+        (Some(&key::IRI), Some(iri)) => {
+            is_machine_id(&local_part(iri)) || iri.contains("/.well-known/genid/")
+        }
+        (Some(&key::NAME), Some(name)) => is_machine_id(name),
+        _ => false,
+    }
+}
+
+/// The hash under which a normalised name is filed.
+pub(crate) fn name_hash(normalised: &str) -> u32 {
+    (xxh3_64(normalised.as_bytes()) >> 32) as u32
+}
+
+impl Store {
+    /// Opens a graph folder.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        // a graph that is replaced between reading its manifest and opening its files: once more
+        match Self::open_once(path) {
+            Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
+                Self::open_once(path)
+            }
+            result => result,
+        }
+    }
+
+    fn open_once(path: &Path) -> Result<Self> {
+        let manifest = Manifest::read(path)?;
+        let data = manifest.data(path);
+        for promised in &manifest.files {
+            let file = data.join(&promised.name);
+            let bytes = std::fs::metadata(&file)
+                .map_err(Error::io("open", &file))?
+                .len();
+            if bytes != promised.bytes {
+                return Err(Error::Damaged {
+                    path: file,
+                    reason: format!("it has {bytes} bytes instead of {}", promised.bytes),
+                });
+            }
+        }
+        let trusted = manifest.files.iter().map(|f| f.bytes).sum::<u64>() <= VERIFIED_WHEN_OPENED;
+        if trusted {
+            for promised in &manifest.files {
+                file::check(&data, promised)?;
+            }
+        }
+        let shape = Shape::open(&data, &manifest.counts, manifest.kinds, trusted)?;
+        let labels = Mapped::<u32>::open(&data.join("labels"))?;
+        if !labels.is_empty() && labels.len() != shape.entities.len() {
+            return Err(Error::Damaged {
+                path: data.join("labels"),
+                reason: "its length is not what the manifest says".into(),
+            });
+        }
+        let relation = |&id: &u32| {
+            if id as usize >= shape.relations.len() {
+                return Err(Error::NoSuchRelation {
+                    id,
+                    bound: shape.relations.len(),
+                });
+            }
+            Ok(RelationId(id))
+        };
+        let label_relations: Vec<_> = manifest
+            .label_relations
+            .iter()
+            .map(relation)
+            .collect::<Result<_>>()?;
+        let mut naming_relations = label_relations.clone();
+        for id in &manifest.alias_relations {
+            naming_relations.push(relation(id)?);
+        }
+        naming_relations.sort_unstable();
+        Ok(Self {
+            path: path.to_owned(),
+            labels,
+            name_hashes: Mapped::open(&data.join("names.hashes"))?,
+            name_order: Mapped::open(&data.join("names.order"))?,
+            label_relations,
+            naming_relations,
+            shape,
+            manifest,
+        })
+    }
+
+    /// Where it was opened.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What it holds.
+    pub fn counts(&self) -> &Counts {
+        &self.manifest.counts
+    }
+
+    /// The identity of the graph: equal for equal triples and names, whatever their order was.
+    pub fn checksum(&self) -> &str {
+        &self.manifest.checksum
+    }
+
+    /// Version of the program that wrote it.
+    pub fn written_by(&self) -> &str {
+        &self.manifest.written_by
+    }
+
+    /// The files with their sizes in bytes.
+    pub fn files(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.manifest
+            .files
+            .iter()
+            .map(|f| (f.name.as_str(), f.bytes))
+    }
+
+    /// Bytes on disk, in all.
+    pub fn bytes(&self) -> u64 {
+        self.manifest.files.iter().map(|f| f.bytes).sum()
+    }
+
+    /// Reads every file and verifies its checksum; the first damaged one is the error.
+    pub fn check(&self) -> Result<()> {
+        let data = self.manifest.data(&self.path);
+        self.manifest
+            .files
+            .iter()
+            .try_for_each(|promised| file::check(&data, promised))
+    }
+
+    /// Number of triples with this relation.
+    pub fn relation_count(&self, relation: RelationId) -> Result<usize> {
+        self.shape.places(relation).map(<[u32]>::len)
+    }
+
+    /// Triples with this relation, in order of (head, tail).
+    pub fn triples_by_relation(
+        &self,
+        relation: RelationId,
+    ) -> Result<impl Iterator<Item = Result<Triple>> + '_> {
+        self.shape.by_relation(relation)
+    }
+
+    /// Every triple, sorted.
+    pub fn triples(&self) -> impl Iterator<Item = Result<Triple>> + '_ {
+        (0..self.shape.entities.len() as u32).flat_map(move |id| {
+            let head = EntityId(id);
+            let (row, error) = match self.shape.outgoing(head) {
+                Ok(row) => (row, None),
+                Err(e) => (&[][..], Some(Err(e))),
+            };
+            row.iter()
+                .map(move |e| {
+                    Ok(Triple {
+                        head,
+                        relation: e.relation,
+                        tail: e.entity,
+                    })
+                })
+                .chain(error)
+        })
+    }
+
+    /// The entity with this identity.
+    pub fn find_term(&self, term: &Term) -> Result<Option<EntityId>> {
+        Ok(self
+            .shape
+            .entities
+            .find(&key::encode(term))?
+            .map(|id| EntityId(id as u32)))
+    }
+
+    /// The relation with this identity.
+    pub fn find_relation_term(&self, term: &Term) -> Result<Option<RelationId>> {
+        Ok(self
+            .shape
+            .relations
+            .find(&key::encode(term))?
+            .map(|id| RelationId(id as u32)))
+    }
+
+    /// The entity with the same identity as the relation, where the graph speaks about it.
+    pub fn relation_entity(&self, relation: RelationId) -> Result<Option<EntityId>> {
+        match self.shape.relation_entities.get(relation.index()) {
+            Some(&NONE) => Ok(None),
+            Some(&id) if (id as usize) < self.shape.entities.len() => Ok(Some(EntityId(id))),
+            _ => Err(Error::NoSuchRelation {
+                id: relation.0,
+                bound: self.shape.relations.len(),
+            }),
+        }
+    }
+
+    /// Whether the entity is a literal.
+    pub fn is_literal(&self, entity: EntityId) -> bool {
+        self.shape.is_literal(entity)
+    }
+
+    /// Whether the entity is a blank node.
+    pub fn is_blank(&self, entity: EntityId) -> bool {
+        self.shape.is_blank(entity)
+    }
+
+    /// Relations that give labels, best first.
+    pub fn label_relations(&self) -> &[RelationId] {
+        &self.label_relations
+    }
+
+    /// The label given by the graph, if there is one.
+    fn label_entity(&self, entity: EntityId) -> Option<EntityId> {
+        self.labels
+            .get(entity.index())
+            .filter(|&&id| id != NONE)
+            .map(|&id| EntityId(id))
+    }
+
+    /// The entities that a filed name stands for: those it names, and itself unless it is only a
+    /// name.
+    fn named_by(&self, filed: EntityId, found: &mut Vec<EntityId>) -> Result<()> {
+        let incoming = self.shape.incoming(filed)?;
+        let mut names = 0;
+        for edge in incoming {
+            if self.naming_relations.binary_search(&edge.relation).is_ok() {
+                found.push(edge.entity);
+                names += 1;
+            }
+        }
+        // a name that is nothing else is no entity of its own
+        if names == 0 || names < incoming.len() || !self.shape.outgoing(filed)?.is_empty() {
+            found.push(filed);
+        }
+        Ok(())
+    }
+
+    fn normalised_name(&self, filed: EntityId) -> Result<String> {
+        self.shape.own_name(filed).map(|name| normalise(&name))
+    }
+}
+
+impl Adjacency for Store {
+    fn entity_bound(&self) -> usize {
+        self.shape.entities.len()
+    }
+
+    fn relation_bound(&self) -> usize {
+        self.shape.relations.len()
+    }
+
+    fn outgoing(&self, entity: EntityId) -> Result<Cow<'_, [Edge]>> {
+        self.shape.outgoing(entity).map(Cow::Borrowed)
+    }
+
+    fn incoming(&self, entity: EntityId) -> Result<Cow<'_, [Edge]>> {
+        self.shape.incoming(entity).map(Cow::Borrowed)
+    }
+
+    fn degree(&self, entity: EntityId) -> Result<usize> {
+        Ok(self.shape.outgoing.range(entity)?.len() + self.shape.incoming.range(entity)?.len())
+    }
+}
+
+impl Graph for Store {
+    fn entity_label(&self, entity: EntityId) -> Result<Cow<'_, str>> {
+        match self.label_entity(entity) {
+            // a label is shown as it was given
+            Some(label) => {
+                let mut bytes = Vec::new();
+                self.shape.key(label, &mut bytes)?;
+                let text = key::text(&bytes).ok_or_else(|| self.shape.damaged_text())?;
+                Ok(Cow::Owned(text.to_owned()))
+            }
+            None => self.shape.own_name(entity).map(Cow::Owned),
+        }
+    }
+
+    fn relation_label(&self, relation: RelationId) -> Result<Cow<'_, str>> {
+        if let Some(entity) = self.relation_entity(relation)?
+            && self.label_entity(entity).is_some()
+        {
+            return self.entity_label(entity);
+        }
+        let mut bytes = Vec::new();
+        self.shape.relation_key(relation, &mut bytes)?;
+        readable_key(&bytes)
+            .map(Cow::Owned)
+            .ok_or_else(|| self.shape.damaged_text())
+    }
+
+    fn entity_term(&self, entity: EntityId) -> Result<Term> {
+        let mut bytes = Vec::new();
+        self.shape.key(entity, &mut bytes)?;
+        key::decode(&bytes).ok_or_else(|| self.shape.damaged_text())
+    }
+
+    fn relation_term(&self, relation: RelationId) -> Result<Term> {
+        let mut bytes = Vec::new();
+        self.shape.relation_key(relation, &mut bytes)?;
+        key::decode(&bytes).ok_or_else(|| self.shape.damaged_text())
+    }
+
+    fn is_named(&self, entity: EntityId) -> Result<bool> {
+        if self.label_entity(entity).is_some() {
+            return Ok(true);
+        }
+        let mut bytes = Vec::new();
+        self.shape.key(entity, &mut bytes)?;
+        Ok(!is_unnamed_key(&bytes))
+    }
+
+    fn entities_named(&self, name: &str, how: NameMatch) -> Result<Vec<EntityId>> {
+        let mut found = Vec::new();
+        for term in [Term::Name(name.to_owned()), Term::Iri(name.to_owned())] {
+            found.extend(self.find_term(&term)?);
+        }
+        if let Some(label) = name.strip_prefix("_:") {
+            found.extend(self.find_term(&Term::Blank(label.to_owned()))?);
+        }
+        let wanted = normalise(name);
+        let hash = name_hash(&wanted);
+        let from = self.name_hashes.partition_point(|[h, _]| *h < hash);
+        for &[_, id] in self.name_hashes[from..]
+            .iter()
+            .take_while(|[h, _]| *h == hash)
+        {
+            let filed = EntityId(id);
+            let own = self.shape.own_name(filed)?;
+            let same = match how {
+                NameMatch::Exact => own == name,
+                NameMatch::Normalised => normalise(&own) == wanted,
+            };
+            if same {
+                self.named_by(filed, &mut found)?;
+            }
+        }
+        found.sort_unstable();
+        found.dedup();
+        Ok(found)
+    }
+
+    fn entities_with_prefix(&self, prefix: &str, limit: usize) -> Result<Vec<EntityId>> {
+        let wanted = normalise(prefix);
+        let order: &[u32] = &self.name_order;
+        let (mut low, mut high) = (0, order.len());
+        while low < high {
+            let middle = (low + high) / 2;
+            if self.normalised_name(EntityId(order[middle]))? < wanted {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        let mut found: Vec<EntityId> = Vec::new();
+        for &id in &order[low..] {
+            if found.len() >= limit || !self.normalised_name(EntityId(id))?.starts_with(&wanted) {
+                break;
+            }
+            let from = found.len();
+            self.named_by(EntityId(id), &mut found)?;
+            // two names of one entity can both begin so
+            let fresh: Vec<_> = found.drain(from..).collect();
+            for entity in fresh {
+                if !found.contains(&entity) {
+                    found.push(entity);
+                }
+            }
+        }
+        found.truncate(limit);
+        Ok(found)
+    }
+
+    fn relation_named(&self, name: &str) -> Result<Option<RelationId>> {
+        for term in [Term::Name(name.to_owned()), Term::Iri(name.to_owned())] {
+            if let Some(found) = self.find_relation_term(&term)? {
+                return Ok(Some(found));
+            }
+        }
+        let mut labelled = None;
+        for id in 0..self.shape.relations.len() as u32 {
+            if self.relation_label(RelationId(id))? == name {
+                if labelled.is_some() {
+                    return Ok(None);
+                }
+                labelled = Some(RelationId(id));
+            }
+        }
+        Ok(labelled)
+    }
+
+    fn naming_relations(&self) -> &[RelationId] {
+        &self.naming_relations
+    }
+}
