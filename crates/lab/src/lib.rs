@@ -9,6 +9,7 @@
 mod error;
 pub mod metrics;
 pub mod questions;
+pub mod supervise;
 
 pub use error::{Error, Result};
 pub use metrics::Metrics;

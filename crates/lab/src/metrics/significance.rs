@@ -201,7 +201,15 @@ mod tests {
         let seen: Vec<_> = (0..count)
             .map(|i| answers(if right(i) { &["a"] } else { &["x"] }))
             .collect();
-        Scores::new(&questions, &seen, &Options::default()).unwrap()
+        Scores::new(
+            &questions,
+            &seen,
+            &Options {
+                seed: 1,
+                ..Options::default()
+            },
+        )
+        .unwrap()
     }
 
     fn hit(comparison: &Comparison) -> &Difference {
