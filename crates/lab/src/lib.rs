@@ -9,6 +9,7 @@
 mod error;
 pub mod metrics;
 pub mod questions;
+pub mod score;
 pub mod supervise;
 
 pub use error::{Error, Result};

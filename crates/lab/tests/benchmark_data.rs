@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use wherefore_graph::MemoryGraph;
+use wherefore_lab::metrics::{Observation, Options, PredictedAnswer, evaluate};
 use wherefore_lab::questions::{self, coverage};
 
 /// File, number of questions, hops of every question where all have the same.
@@ -151,5 +152,56 @@ fn answers_of_webqsp_and_cwq_lie_as_near_as_published() {
             "{file} {}",
             covered.share_within(2)
         );
+    }
+}
+
+#[test]
+fn oracle_predictions_score_one_and_empty_ones_zero_on_every_benchmark() {
+    let Some(data) = data() else { return };
+    let options = Options {
+        resamples: 20,
+        ..Options::default()
+    };
+    for (file, count, _) in FILES {
+        let read = questions::read(&data.join(file), None).unwrap();
+        let oracle: Vec<_> = read
+            .iter()
+            .map(|question| {
+                Some(Observation {
+                    answers: question
+                        .answers
+                        .iter()
+                        .map(|a| PredictedAnswer::new(&a.name))
+                        .collect(),
+                    rationale: Some(
+                        question
+                            .proof
+                            .paths
+                            .iter()
+                            .flatten()
+                            .cloned()
+                            .map(Into::into)
+                            .collect(),
+                    ),
+                    forms: Some(question.proof.logical_form.iter().cloned().collect()),
+                    ..Observation::default()
+                })
+            })
+            .collect();
+        let empty = vec![Some(Observation::default()); read.len()];
+        for (observations, wanted) in [(&oracle, 1.0), (&empty, 0.0)] {
+            let metrics = evaluate(&read, observations, &options).unwrap();
+            assert_eq!(metrics.counts.questions, count, "{file}");
+            for group in std::iter::once(&metrics.overall)
+                .chain(metrics.by_hops.values())
+                .chain(metrics.by_kind.values())
+            {
+                for (name, estimate) in &group.metrics.0 {
+                    assert_eq!(estimate.value, wanted, "{file} {name}");
+                    assert_eq!(estimate.interval, Some((wanted, wanted)), "{file} {name}");
+                }
+            }
+            assert!(metrics.overall.metrics.0.len() >= 19, "{file}");
+        }
     }
 }

@@ -27,6 +27,7 @@ use crate::error::{Error, Result};
 pub use jsonl::{to_line, write};
 pub use resolve::{Coverage, Resolved, coverage, resolve};
 use text::Source;
+pub(crate) use text::{id_text, json_records, utf8};
 
 /// Head, relation and tail by name.
 pub type NamedTriple = [String; 3];

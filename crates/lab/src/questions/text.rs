@@ -16,16 +16,9 @@ pub(crate) struct Source<'a> {
 
 impl<'a> Source<'a> {
     pub(crate) fn new(path: &'a Path, bytes: &'a [u8]) -> Result<Self> {
-        let text = std::str::from_utf8(bytes).map_err(|e| Error::NotUtf8 {
-            path: path.into(),
-            line: 1 + bytes[..e.valid_up_to()]
-                .iter()
-                .filter(|&&b| b == b'\n')
-                .count(),
-        })?;
         Ok(Self {
             path,
-            text: text.strip_prefix('\u{feff}').unwrap_or(text),
+            text: utf8(path, bytes)?,
         })
     }
 
@@ -79,6 +72,18 @@ impl<'a> Source<'a> {
             reason: reason.into(),
         }
     }
+}
+
+/// The bytes as text, without a byte order mark.
+pub(crate) fn utf8<'a>(path: &Path, bytes: &'a [u8]) -> Result<&'a str> {
+    let text = std::str::from_utf8(bytes).map_err(|e| Error::NotUtf8 {
+        path: path.into(),
+        line: 1 + bytes[..e.valid_up_to()]
+            .iter()
+            .filter(|&&b| b == b'\n')
+            .count(),
+    })?;
+    Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
 }
 
 /// The records of a JSON-lines text or of one JSON array, numbered by line or by place.
