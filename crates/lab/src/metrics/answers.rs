@@ -59,36 +59,28 @@ pub struct AnswerCounts {
 impl AnswerCounts {
     /// Counts the predictions, best first, against the gold answers.
     pub fn of(gold: &[Name], predicted: &[PredictedAnswer], matching: Matching) -> Self {
-        let mut keys: HashMap<Cow<'_, str>, usize> = HashMap::with_capacity(gold.len());
+        let mut known = Known {
+            matching,
+            numbers: HashMap::with_capacity(gold.len() + predicted.len()),
+        };
         let mut golds = 0;
         for name in gold {
-            let known = name.all().find_map(|n| keys.get(&matching.key(n)).copied());
-            let group = known.unwrap_or_else(|| {
-                golds += 1;
-                golds - 1
-            });
-            for key in name.all().map(|n| matching.key(n)) {
-                keys.entry(key).or_insert(group);
-            }
+            golds += usize::from(known.number(name, golds) == golds);
         }
         // predictions get the number of the gold answer they match, or a new number of their own
         let mut distinct: Vec<(usize, Option<f32>)> = Vec::with_capacity(predicted.len());
+        let mut place: Vec<Option<usize>> = vec![None; golds + predicted.len()];
         let mut numbers = golds;
-        let mut place: HashMap<usize, usize> = HashMap::with_capacity(predicted.len());
         for PredictedAnswer { name, score } in predicted {
             if name.name.trim().is_empty() {
                 continue;
             }
-            let known = name.all().find_map(|n| keys.get(&matching.key(n)).copied());
-            let number = known.unwrap_or_else(|| {
-                keys.insert(matching.key(&name.name), numbers);
-                numbers += 1;
-                numbers - 1
-            });
-            match place.get(&number) {
-                Some(&at) => distinct[at].1 = better(distinct[at].1, *score),
+            let number = known.number(name, numbers);
+            numbers += usize::from(number == numbers);
+            match place[number] {
+                Some(at) => distinct[at].1 = better(distinct[at].1, *score),
                 None => {
-                    place.insert(number, distinct.len());
+                    place[number] = Some(distinct.len());
                     distinct.push((number, *score));
                 }
             }
@@ -125,6 +117,30 @@ impl AnswerCounts {
     /// Whether exactly the gold answers were predicted.
     pub fn exact(&self) -> bool {
         self.right == self.gold && self.right == self.predicted
+    }
+}
+
+/// Numbers for names: names that match have the same one.
+struct Known<'a> {
+    matching: Matching,
+    numbers: HashMap<Cow<'a, str>, usize>,
+}
+
+impl<'a> Known<'a> {
+    /// The number of a name, by any of its aliases; `new` if it has none yet.
+    fn number(&mut self, name: &'a Name, new: usize) -> usize {
+        let key = self.matching.key(&name.name);
+        if name.aliases.is_empty() {
+            return *self.numbers.entry(key).or_insert(new);
+        }
+        let mut keys = vec![key];
+        keys.extend(name.aliases.iter().map(|n| self.matching.key(n)));
+        let found = keys.iter().find_map(|key| self.numbers.get(key).copied());
+        let number = found.unwrap_or(new);
+        for key in keys {
+            self.numbers.entry(key).or_insert(number);
+        }
+        number
     }
 }
 

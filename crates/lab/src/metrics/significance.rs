@@ -100,8 +100,11 @@ pub fn compare(first: &Scores, second: &Scores) -> Result<Comparison> {
     let differences = pairs
         .into_iter()
         .filter_map(|(a, b)| {
-            let difference =
-                |sums: &[f64]| Some(b.value(&sums[a_width..])? - a.value(&sums[..a_width])?);
+            let scored = first.layout.scored;
+            let difference = |sums: &[f64]| {
+                let change = b.value(&sums[a_width..])? - a.value(&sums[..a_width])?;
+                (sums[scored] > 0.0).then_some(change)
+            };
             let observed = difference(&sums)?;
             let mut values: Vec<f64> = drawn
                 .chunks_exact(a_width + b_width)

@@ -232,6 +232,8 @@ fn summarise_group(
         resampled
             .chunks_exact(cells * width)
             .map(|trial| add_cells(wanted, trial, width))
+            // a small group may not have been drawn at all
+            .filter(|trial| trial[layout.scored] > 0.0)
             .collect()
     };
     let mut metrics = Vec::new();
@@ -268,6 +270,21 @@ mod tests {
     use super::super::tests::{answers, question};
     use super::super::{Options, evaluate};
     use super::*;
+
+    #[test]
+    fn resamples_without_a_question_of_the_group_do_not_count() {
+        // the only 2-hop question is left out of about a third of the resamples
+        let questions = [
+            question("1", &["a"], 1),
+            question("2", &["b"], 2),
+            question("3", &["c"], 1),
+        ];
+        let observations = [answers(&["a"]), answers(&["b"]), None];
+        let metrics = evaluate(&questions, &observations, &Options::default()).unwrap();
+        for (name, estimate) in &metrics.by_hops["2"].metrics.0 {
+            assert_eq!(estimate.interval, Some((1.0, 1.0)), "{name}");
+        }
+    }
 
     #[test]
     fn metrics_json_is_read_back_in_order() {
