@@ -113,6 +113,15 @@ pub enum Error {
     #[error("the runs cannot be compared: {0}")]
     NotPaired(String),
 
+    /// The run folder holds a run of something else.
+    #[error("`{path}` holds another run: its {what} is not the same")]
+    OtherRun {
+        /// The run folder.
+        path: PathBuf,
+        /// What differs.
+        what: &'static str,
+    },
+
     /// A setting that makes no sense.
     #[error("{0}")]
     BadSetting(String),
@@ -166,9 +175,30 @@ impl Error {
                 "check that the predictions were made for `{}`",
                 questions.display()
             )),
+            Error::OtherRun { .. } => Some("choose another folder for `--out`".into()),
             Error::Pipeline(e) => e.hint(),
             Error::Graph(e) => e.hint(),
             _ => None,
+        }
+    }
+
+    /// What went wrong as a short word that programs can rely on.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Error::Io { .. } => "io",
+            Error::Empty { .. } => "empty-file",
+            Error::NotUtf8 { .. } => "not-utf8",
+            Error::UnknownFormat { .. } => "unknown-format",
+            Error::BadLine { .. } => "bad-line",
+            Error::DuplicateId { .. } => "duplicate-id",
+            Error::BadCompanion { .. } => "bad-companion",
+            Error::Parquet { .. } => "bad-parquet",
+            Error::UnknownIds { .. } => "unknown-ids",
+            Error::NotPaired(_) => "not-paired",
+            Error::OtherRun { .. } => "other-run",
+            Error::BadSetting(_) => "bad-setting",
+            Error::Pipeline(e) => e.code(),
+            Error::Graph(e) => wherefore::graph_code(e),
         }
     }
 

@@ -7,6 +7,7 @@
 //! ```
 
 mod error;
+pub mod harness;
 pub mod metrics;
 pub mod questions;
 pub mod score;

@@ -3,6 +3,12 @@
 //! The folder is `WHEREFORE_DATA`, or else `../shared/data` beside the repository; where it is
 //! absent, each test says so and passes.
 
+#![expect(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a test says what it skipped, and fails where it cannot go on"
+)]
+
 use std::path::{Path, PathBuf};
 
 use wherefore_graph::MemoryGraph;

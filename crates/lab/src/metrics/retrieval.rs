@@ -19,8 +19,10 @@
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 
+use serde::{Deserialize, Serialize};
+
 /// What the first k triples hold of one question's evidence.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RecallAtK {
     /// Triple recall and whether all positives are there; none where the question has none.
     pub triples: Option<(f64, f64)>,

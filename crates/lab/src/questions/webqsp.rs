@@ -143,10 +143,9 @@ impl From<GrailQa> for GoldQuestion {
 mod tests {
     use super::*;
 
-    fn one(
-        text: &str,
-        read: fn(&Source<'_>) -> Result<Vec<(usize, GoldQuestion)>>,
-    ) -> GoldQuestion {
+    type Read = fn(&Source<'_>) -> Result<Vec<(usize, GoldQuestion)>>;
+
+    fn one(text: &str, read: Read) -> GoldQuestion {
         let source = Source::new("f".as_ref(), text.as_bytes()).unwrap();
         read(&source).unwrap().remove(0).1
     }
