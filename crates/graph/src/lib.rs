@@ -9,6 +9,7 @@ mod manifest;
 mod mapped;
 mod memory;
 pub mod names;
+pub mod sparql;
 mod store;
 mod subgraph;
 pub mod toy;
