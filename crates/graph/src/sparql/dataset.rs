@@ -20,7 +20,7 @@ use oxrdf::{BlankNode, NamedNode};
 use spareval::{ExpressionTerm, InternalQuad, QueryableDataset};
 
 use super::scheme;
-use super::watch::{Halted, Watch};
+use super::watch::{Halted, Watch, breathe};
 use crate::error::Result;
 use crate::graph::{
     Adjacency, Edge, EntityId, Graph, Literal, LiteralKind, RelationId, Term, Triple,
@@ -28,13 +28,25 @@ use crate::graph::{
 use crate::store::Store;
 
 /// A term inside the evaluator. Equal terms are equal here whatever their place in a triple.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Debug, PartialEq, Eq, Hash)]
 pub(super) enum Node {
     Entity(EntityId),
     /// A relation that is no entity too.
     Relation(RelationId),
     /// A term that the graph does not have: a constant of the query or a computed value.
     Other(Arc<oxrdf::Term>),
+}
+
+impl Clone for Node {
+    /// Also where a join in memory meets the time limit.
+    fn clone(&self) -> Self {
+        breathe();
+        match self {
+            Node::Entity(entity) => Node::Entity(*entity),
+            Node::Relation(relation) => Node::Relation(*relation),
+            Node::Other(term) => Node::Other(Arc::clone(term)),
+        }
+    }
 }
 
 /// The whole graph as the default graph; there are no named ones.

@@ -15,7 +15,7 @@ pub const MAX_TEXT: usize = 1 << 20;
 pub const MAX_NESTING: usize = 128;
 
 /// Most words and signs outside `VALUES` rows and `IN` lists.
-pub const MAX_PIECES: usize = 10_000;
+pub const MAX_PIECES: usize = 4_000;
 
 /// Refuses what cannot be run safely or is off.
 pub(super) fn check(text: &str) -> Result<()> {
@@ -254,7 +254,7 @@ mod tests {
             "OPTIONAL {} ",
         ] {
             let text = format!("ASK {{ {} }}", link.repeat(20_000));
-            assert!(reason(&text).contains("more than 10000"), "{link}");
+            assert!(reason(&text).contains("more than 4000"), "{link}");
         }
         assert!(reason(&" ".repeat(MAX_TEXT + 1)).contains("bytes"));
     }
@@ -279,7 +279,7 @@ mod tests {
             format!("ASK {{ FILTER(1<1{sums}>1) }}"),
             format!("ASK {{ ?s :a\\' 1{sums} ' }}"),
         ] {
-            assert!(reason(&text).contains("more than 10000"), "{}", &text[..30]);
+            assert!(reason(&text).contains("more than 4000"), "{}", &text[..30]);
         }
     }
 

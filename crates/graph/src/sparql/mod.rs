@@ -177,13 +177,15 @@ fn answer<'a>(store: &'a Store, text: &str, options: &SparqlOptions) -> Result<Q
     }
     let watch = Rc::new(Watch::new(options.timeout));
     let dataset = GraphDataset::new(store, Rc::clone(&watch))?;
-    let results = QueryEvaluator::new().prepare(&query).execute(dataset);
+    let evaluator = QueryEvaluator::new();
+    let results = watch.run(|| evaluator.prepare(&query).execute(dataset));
     // a fault may have been dropped on the way to an answer that looks sound
-    if let Some(fault) = watch.take() {
-        return Err(fault);
-    }
+    let results = match (watch.take(), results) {
+        (Some(fault), _) => return Err(fault),
+        (None, results) => results.ok_or(Error::Stopped)?.map_err(evaluation_error)?,
+    };
     let left = options.max_rows;
-    Ok(match results.map_err(evaluation_error)? {
+    Ok(match results {
         QueryResults::Solutions(inner) => QueryAnswer::Rows(Rows {
             iter: Limited::new(inner, left, watch),
         }),
@@ -259,7 +261,7 @@ impl<T, I: Iterator<Item = Result<T, QueryEvaluationError>>> Iterator for Limite
         if self.over {
             return None;
         }
-        let next = self.inner.next();
+        let next = self.watch.run(|| self.inner.next()).flatten();
         // rows that need no triple do not meet the dataset's clock
         let _ = self.watch.tick();
         let next = match (self.watch.take(), next) {

@@ -1,13 +1,43 @@
 //! The time limit of a query, and the first thing that went wrong in it.
 //!
+//! Reading triples and showing terms looks at the clock ([`Watch::tick`]). But the evaluator also
+//! joins what it holds in memory (`VALUES`, closures of paths, groups), for hours if it must, and
+//! asks nobody. All it does then is to clone terms. So cloning one looks at the clock too, now and
+//! then ([`breathe`]), and unwinds the evaluator when time is over: there is no other way out of
+//! it. [`Watch::run`] is where that ends; no panic hook sees it, and nothing of the evaluator is
+//! used again.
+//!
 //! The evaluator drops some errors on its way (a `MINUS` skips what it cannot read, an expression
 //! that fails is unbound). So the dataset files what happened here, hands the evaluator a mere
 //! [`Halted`], and whoever reads the answer looks here before each row and at the end.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
+
+/// Terms that are cloned between two looks at the clock: some microseconds of them.
+const BREATH: u32 = 1024;
+
+thread_local! {
+    /// When the query of this thread must end.
+    static END: Cell<Option<Instant>> = const { Cell::new(None) };
+    static LEFT: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Looks at the clock every [`BREATH`] calls, and unwinds when time is over.
+pub(super) fn breathe() {
+    let left = LEFT.get();
+    if left > 0 {
+        LEFT.set(left - 1);
+        return;
+    }
+    LEFT.set(BREATH);
+    if END.get().is_some_and(|end| Instant::now() >= end) && !std::thread::panicking() {
+        resume_unwind(Box::new(Halted));
+    }
+}
 
 /// The query stopped; the reason is filed in its [`Watch`].
 #[derive(Debug, thiserror::Error)]
@@ -34,6 +64,21 @@ impl Watch {
         Self {
             limit: timeout.and_then(|limit| Some((now.checked_add(limit)?, limit))),
             fault: RefCell::new(Fault::None),
+        }
+    }
+
+    /// Runs a piece of the evaluator; `None` if it was unwound because time is over.
+    pub(super) fn run<T>(&self, work: impl FnOnce() -> T) -> Option<T> {
+        END.set(self.limit.map(|(end, _)| end));
+        let result = catch_unwind(AssertUnwindSafe(work));
+        END.set(None);
+        match result {
+            Ok(value) => Some(value),
+            Err(panic) if panic.is::<Halted>() => {
+                let _ = self.tick();
+                None
+            }
+            Err(panic) => resume_unwind(panic),
         }
     }
 
@@ -92,6 +137,23 @@ mod tests {
         assert!(matches!(watch.take(), Some(Error::Empty)));
         assert!(watch.take().is_none());
         assert!(watch.tick().is_err());
+    }
+
+    #[test]
+    fn work_that_only_clones_is_ended() {
+        let watch = Watch::new(Some(Duration::from_millis(20)));
+        assert_eq!(watch.run(|| 1), Some(1));
+        let endless = watch.run(|| {
+            loop {
+                breathe();
+            }
+        });
+        assert!(matches!(endless, None::<()>));
+        assert!(matches!(watch.take(), Some(Error::OutOfTime { .. })));
+        // outside of a query, nothing is ended
+        for _ in 0..10 * BREATH {
+            breathe();
+        }
     }
 
     #[test]
