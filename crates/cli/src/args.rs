@@ -54,6 +54,7 @@ pub(crate) enum Command {
     Ask(Ask),
     Load(Load),
     Info(Info),
+    Sparql(Sparql),
     Verify(Verify),
 }
 
@@ -155,6 +156,35 @@ pub(crate) struct Info {
     /// Show all relations
     #[arg(long, conflicts_with = "relations")]
     pub(crate) all: bool,
+}
+
+/// Run a SPARQL 1.1 query over a graph
+///
+/// Names that are not IRIs are written `<name:Forrest%20Gump>`, or `:starred_actors` for short.
+/// `ASK` that finds nothing ends with exit status 1.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  wherefore sparql movies 'SELECT ?film WHERE { ?film :directed_by <name:Robert%20Zemeckis> }'
+  wherefore sparql movies --file query.rq --results csv > films.csv")]
+pub(crate) struct Sparql {
+    /// A graph folder made by `wherefore load`
+    pub(crate) graph: PathBuf,
+    /// The query, or `-` to read it from standard input
+    #[arg(required_unless_present = "file")]
+    pub(crate) query: Option<String>,
+    /// Read the query from a file
+    #[arg(long, value_name = "FILE", conflicts_with = "query")]
+    pub(crate) file: Option<PathBuf>,
+    /// How results are written; a table unless `--json` is given
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) results: Option<crate::commands::sparql::Results>,
+    /// Stop after so many seconds; 0 means never
+    #[arg(long, value_name = "SECONDS", default_value_t = 60.0)]
+    pub(crate) timeout: f64,
+    /// Give at most this many rows
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
 }
 
 /// Check a saved answer against a graph: is its evidence still there?

@@ -31,6 +31,7 @@ fn run(args: &Args) -> Exit {
         Command::Ask(args) => commands::ask::run(args, &output),
         Command::Load(args) => commands::load::run(args, &output),
         Command::Info(args) => commands::info::run(args, &output),
+        Command::Sparql(args) => commands::sparql::run(args, &output),
         Command::Verify(args) => commands::verify::run(args, &output),
     };
     match done {

@@ -122,6 +122,16 @@ pub enum Error {
     #[error("the SPARQL query does not parse: {0}")]
     SparqlSyntax(String),
 
+    /// SPARQL that is valid and yet not run here: updates, remote services, other graphs, texts
+    /// beyond the limits.
+    #[error("this SPARQL is not run here: {reason}")]
+    SparqlRefused {
+        /// What stands against it.
+        reason: String,
+        /// What to write instead, if there is something.
+        hint: Option<String>,
+    },
+
     /// The SPARQL query failed while it ran.
     #[error("the SPARQL query failed: {0}")]
     SparqlEvaluation(String),
@@ -188,7 +198,7 @@ impl Error {
                 "it holds something that is not a graph; choose another folder for `--out`".into(),
             ),
             Error::Locked { .. } => Some("wait until it is done, or choose another `--out`".into()),
-            Error::BadInput { hint, .. } => hint.clone(),
+            Error::BadInput { hint, .. } | Error::SparqlRefused { hint, .. } => hint.clone(),
             Error::TooManyErrors { .. } => {
                 Some("mend the lines, or raise `--max-errors`, or leave `--strict` out".into())
             }

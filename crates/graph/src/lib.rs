@@ -13,6 +13,7 @@ mod memory;
 pub mod names;
 mod pagerank;
 mod paths;
+pub mod sparql;
 mod store;
 mod subgraph;
 pub mod toy;

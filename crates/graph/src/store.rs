@@ -130,6 +130,33 @@ impl Rows {
         Ok(row)
     }
 
+    /// The edges of one relation. Looks at no other edge: a hub may have millions.
+    fn row_by(&self, entity: EntityId, relation: RelationId) -> Result<&[Edge]> {
+        let row = self
+            .edges
+            .get(self.range(entity)?)
+            .ok_or_else(|| self.damaged())?;
+        let from = row.partition_point(|edge| edge.relation < relation);
+        let length = row[from..].partition_point(|edge| edge.relation == relation);
+        let found = &row[from..from + length];
+        if !self.trusted
+            && found
+                .iter()
+                .any(|edge| edge.entity.index() >= self.bounds.0)
+        {
+            return Err(self.damaged());
+        }
+        Ok(found)
+    }
+
+    fn contains(&self, entity: EntityId, edge: Edge) -> Result<bool> {
+        let row = self
+            .edges
+            .get(self.range(entity)?)
+            .ok_or_else(|| self.damaged())?;
+        Ok(row.binary_search(&edge).is_ok())
+    }
+
     fn damaged(&self) -> Error {
         Error::Damaged {
             path: self.path.clone(),
@@ -451,6 +478,39 @@ impl Store {
         self.shape.by_relation(relation)
     }
 
+    /// Triples with this head and relation, sorted by tail.
+    pub fn outgoing_by(&self, entity: EntityId, relation: RelationId) -> Result<&[Edge]> {
+        self.shape.outgoing.row_by(entity, relation)
+    }
+
+    /// Triples with this tail and relation, sorted by head.
+    pub fn incoming_by(&self, entity: EntityId, relation: RelationId) -> Result<&[Edge]> {
+        self.shape.incoming.row_by(entity, relation)
+    }
+
+    pub(crate) fn outgoing_row(&self, entity: EntityId) -> Result<&[Edge]> {
+        self.shape.outgoing.row(entity)
+    }
+
+    pub(crate) fn incoming_row(&self, entity: EntityId) -> Result<&[Edge]> {
+        self.shape.incoming.row(entity)
+    }
+
+    /// Whether any entity or relation is a name that is no IRI.
+    pub(crate) fn has_names(&self) -> Result<bool> {
+        let [.., names_from, end] = self.shape.kinds;
+        if names_from < end {
+            return Ok(true);
+        }
+        // keys sort by kind, and names come last
+        let Some(last) = self.shape.relations.len().checked_sub(1) else {
+            return Ok(false);
+        };
+        let mut bytes = Vec::new();
+        self.shape.relations.get(last, &mut bytes)?;
+        Ok(bytes.first() == Some(&key::NAME))
+    }
+
     /// Every triple, sorted.
     pub fn triples(&self) -> impl Iterator<Item = Result<Triple>> + '_ {
         (0..self.shape.entities.len() as u32).flat_map(move |id| {
@@ -566,6 +626,17 @@ impl Adjacency for Store {
 
     fn degree(&self, entity: EntityId) -> Result<usize> {
         Ok(self.shape.outgoing.range(entity)?.len() + self.shape.incoming.range(entity)?.len())
+    }
+
+    fn contains(&self, triple: Triple) -> Result<bool> {
+        if triple.head.index() >= self.shape.entities.len() {
+            return Ok(false);
+        }
+        let edge = Edge {
+            relation: triple.relation,
+            entity: triple.tail,
+        };
+        self.shape.outgoing.contains(triple.head, edge)
     }
 }
 

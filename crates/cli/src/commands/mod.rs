@@ -9,6 +9,7 @@ use anyhow::Context;
 pub(crate) mod ask;
 pub(crate) mod info;
 pub(crate) mod load;
+pub(crate) mod sparql;
 pub(crate) mod verify;
 
 /// Reads a text of at most `limit` bytes, `-` from standard input. What is longer is cut there;

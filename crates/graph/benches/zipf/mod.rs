@@ -73,7 +73,12 @@ pub(crate) fn entities(triples: u64) -> u64 {
 }
 
 /// Writes `triples` lines, some of which repeat earlier ones.
-pub(crate) fn write(triples: u64, format: Format, seed: u64, out: &mut impl Write) -> io::Result<()> {
+pub(crate) fn write(
+    triples: u64,
+    format: Format,
+    seed: u64,
+    out: &mut impl Write,
+) -> io::Result<()> {
     let mut random = Random(seed);
     let count = entities(triples);
     let (mut head, mut tail) = (String::new(), String::new());

@@ -1,0 +1,345 @@
+//! The store as a SPARQL dataset: every triple pattern is answered from the store's own indexes.
+//!
+//! ```text
+//! s p o    binary search in the outgoing row of s
+//! s p ?    stretch of the outgoing row of s           ? p o    stretch of the incoming row of o
+//! s ? ?    outgoing row of s                          ? ? o    incoming row of o
+//! s ? o    the shorter of both rows, filtered         ? p ?    places of the relation
+//! ? ? ?    all outgoing rows
+//! ```
+//!
+//! Terms stay ids until the evaluator needs to see them, so joins touch no text.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::slice;
+use std::sync::Arc;
+
+use oxrdf::{BlankNode, NamedNode};
+use spareval::{ExpressionTerm, InternalQuad, QueryableDataset};
+
+use super::scheme;
+use super::watch::{Halted, Watch, breathe};
+use crate::error::Result;
+use crate::graph::{
+    Adjacency, Edge, EntityId, Graph, Literal, LiteralKind, RelationId, Term, Triple,
+};
+use crate::store::Store;
+
+/// A term inside the evaluator. Equal terms are equal here whatever their place in a triple.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(super) enum Node {
+    Entity(EntityId),
+    /// A relation that is no entity too.
+    Relation(RelationId),
+    /// A term that the graph does not have: a constant of the query or a computed value.
+    Other(Arc<oxrdf::Term>),
+}
+
+impl Clone for Node {
+    /// Also where a join in memory meets the time limit.
+    fn clone(&self) -> Self {
+        breathe();
+        match self {
+            Node::Entity(entity) => Node::Entity(*entity),
+            Node::Relation(relation) => Node::Relation(*relation),
+            Node::Other(term) => Node::Other(Arc::clone(term)),
+        }
+    }
+}
+
+/// The whole graph as the default graph; there are no named ones.
+#[derive(Clone)]
+pub(super) struct GraphDataset<'a> {
+    store: &'a Store,
+    has_names: bool,
+    /// Relations of entities that are relations too, as far as they were looked up.
+    relations: Rc<RefCell<HashMap<EntityId, Option<RelationId>>>>,
+    watch: Rc<Watch>,
+}
+
+impl<'a> GraphDataset<'a> {
+    pub(super) fn new(store: &'a Store, watch: Rc<Watch>) -> Result<Self> {
+        Ok(Self {
+            store,
+            has_names: store.has_names()?,
+            relations: Rc::default(),
+            watch,
+        })
+    }
+
+    fn file<T>(&self, result: Result<T>) -> Result<T, Halted> {
+        result.map_err(|error| self.watch.file(error))
+    }
+
+    fn quads(
+        &self,
+        subject: Option<&Node>,
+        predicate: Option<&Node>,
+        object: Option<&Node>,
+    ) -> Result<Source<'a>> {
+        // a term that the graph does not have matches nothing
+        let entity = |node: &Node| match node {
+            Node::Entity(entity) => Some(*entity),
+            Node::Relation(_) | Node::Other(_) => None,
+        };
+        let (Some(head), Some(relation), Some(tail)) = (
+            subject.map_or(Some(None), |node| entity(node).map(Some)),
+            match predicate {
+                None => Some(None),
+                Some(node) => self.relation(node)?.map(Some),
+            },
+            object.map_or(Some(None), |node| entity(node).map(Some)),
+        ) else {
+            return Ok(Source::One(None));
+        };
+        Ok(match (head, relation, tail) {
+            (Some(head), Some(relation), Some(tail)) => {
+                let triple = Triple {
+                    head,
+                    relation,
+                    tail,
+                };
+                Source::One(self.store.contains(triple)?.then_some(triple))
+            }
+            (Some(head), Some(relation), None) => {
+                Source::outgoing(head, self.store.outgoing_by(head, relation)?)
+            }
+            (None, Some(relation), Some(tail)) => {
+                Source::incoming(tail, self.store.incoming_by(tail, relation)?)
+            }
+            (Some(head), None, None) => Source::outgoing(head, self.store.outgoing_row(head)?),
+            (None, None, Some(tail)) => Source::incoming(tail, self.store.incoming_row(tail)?),
+            (Some(head), None, Some(tail)) => {
+                let outgoing = self.store.outgoing_row(head)?;
+                let incoming = self.store.incoming_row(tail)?;
+                if outgoing.len() <= incoming.len() {
+                    Source::Outgoing(head, outgoing.iter(), Some(tail))
+                } else {
+                    Source::Incoming(tail, incoming.iter(), Some(head))
+                }
+            }
+            (None, Some(relation), None) => {
+                Source::Many(Box::new(self.store.triples_by_relation(relation)?))
+            }
+            (None, None, None) => Source::Many(Box::new(self.store.triples())),
+        })
+    }
+
+    /// The relation that a term names.
+    fn relation(&self, node: &Node) -> Result<Option<RelationId>> {
+        let entity = match node {
+            Node::Relation(relation) => return Ok(Some(*relation)),
+            Node::Other(_) => return Ok(None),
+            Node::Entity(entity) => *entity,
+        };
+        if let Some(found) = self.relations.borrow().get(&entity) {
+            return Ok(*found);
+        }
+        let found = self
+            .store
+            .find_relation_term(&self.store.entity_term(entity)?)?;
+        self.relations.borrow_mut().insert(entity, found);
+        Ok(found)
+    }
+
+    fn predicate(&self, relation: RelationId) -> Result<Node> {
+        Ok(match self.store.relation_entity(relation)? {
+            Some(entity) => Node::Entity(entity),
+            None => Node::Relation(relation),
+        })
+    }
+
+    fn find(&self, term: &oxrdf::Term) -> Result<Option<Node>> {
+        let own = self.graph_term(term);
+        if let Some(entity) = self.store.find_term(&own)? {
+            return Ok(Some(Node::Entity(entity)));
+        }
+        Ok(self.store.find_relation_term(&own)?.map(Node::Relation))
+    }
+
+    fn graph_term(&self, term: &oxrdf::Term) -> Term {
+        match term {
+            oxrdf::Term::NamedNode(iri) if self.has_names => scheme::term_of(iri.as_str()),
+            oxrdf::Term::NamedNode(iri) => Term::Iri(iri.as_str().to_owned()),
+            oxrdf::Term::BlankNode(blank) => Term::Blank(blank.as_str().to_owned()),
+            oxrdf::Term::Literal(literal) => Term::Literal(Literal {
+                value: literal.value().to_owned(),
+                kind: match literal.language() {
+                    Some(tag) => LiteralKind::Language(tag.to_owned()),
+                    None => LiteralKind::Typed(literal.datatype().as_str().to_owned()),
+                },
+            }),
+        }
+    }
+
+    /// The term as RDF has it. The store keeps only what its loader found valid, so nothing is
+    /// parsed again.
+    fn rdf_term(&self, term: Term) -> oxrdf::Term {
+        match term {
+            Term::Name(name) => NamedNode::new_unchecked(scheme::name_iri(&name)).into(),
+            Term::Iri(iri) if self.has_names => {
+                NamedNode::new_unchecked(scheme::escaped_iri(iri)).into()
+            }
+            Term::Iri(iri) => NamedNode::new_unchecked(iri).into(),
+            Term::Blank(label) => BlankNode::new_unchecked(label).into(),
+            Term::Literal(Literal { value, kind }) => match kind {
+                LiteralKind::Plain => oxrdf::Literal::new_simple_literal(value),
+                LiteralKind::Language(tag) => {
+                    oxrdf::Literal::new_language_tagged_literal_unchecked(value, tag)
+                }
+                LiteralKind::Typed(datatype) => {
+                    oxrdf::Literal::new_typed_literal(value, NamedNode::new_unchecked(datatype))
+                }
+            }
+            .into(),
+        }
+    }
+}
+
+impl<'a> QueryableDataset<'a> for GraphDataset<'a> {
+    type InternalTerm = Node;
+    type Error = Halted;
+
+    fn internal_quads_for_pattern(
+        &self,
+        subject: Option<&Node>,
+        predicate: Option<&Node>,
+        object: Option<&Node>,
+        graph_name: Option<Option<&Node>>,
+    ) -> impl Iterator<Item = Result<InternalQuad<Node>, Halted>> + use<'a> {
+        let source = match graph_name {
+            Some(None) => self.file(self.quads(subject, predicate, object)),
+            Some(Some(_)) | None => Ok(Source::One(None)),
+        };
+        Quads {
+            source,
+            dataset: self.clone(),
+        }
+    }
+
+    fn internal_named_graphs(&self) -> impl Iterator<Item = Result<Node, Halted>> + use<'a> {
+        std::iter::empty()
+    }
+
+    fn contains_internal_graph_name(&self, _: &Node) -> Result<bool, Halted> {
+        Ok(false)
+    }
+
+    fn internalize_term(&self, term: oxrdf::Term) -> Result<Node, Halted> {
+        self.watch.tick()?;
+        Ok(self
+            .file(self.find(&term))?
+            .unwrap_or_else(|| Node::Other(Arc::new(term))))
+    }
+
+    fn externalize_term(&self, node: Node) -> Result<oxrdf::Term, Halted> {
+        self.watch.tick()?;
+        let term = match node {
+            Node::Entity(entity) => self.store.entity_term(entity),
+            Node::Relation(relation) => self.store.relation_term(relation),
+            Node::Other(term) => return Ok(Arc::unwrap_or_clone(term)),
+        };
+        Ok(self.rdf_term(self.file(term)?))
+    }
+
+    fn internal_term_effective_boolean_value(&self, node: Node) -> Result<Option<bool>, Halted> {
+        // only literals are true or false, and ids tell them apart
+        if matches!(&node, Node::Entity(entity) if !self.store.is_literal(*entity))
+            || matches!(&node, Node::Relation(_))
+        {
+            return Ok(None);
+        }
+        Ok(match self.externalize_expression_term(node)? {
+            ExpressionTerm::BooleanLiteral(value) => Some(value.into()),
+            ExpressionTerm::StringLiteral(value) => Some(!value.is_empty()),
+            ExpressionTerm::FloatLiteral(value) => Some(f32::from(value) != 0.0 && !value.is_nan()),
+            ExpressionTerm::DoubleLiteral(value) => {
+                Some(f64::from(value) != 0.0 && !value.is_nan())
+            }
+            ExpressionTerm::IntegerLiteral(value) => Some(i64::from(value) != 0),
+            ExpressionTerm::DecimalLiteral(value) => Some(value != Default::default()),
+            _ => None,
+        })
+    }
+}
+
+/// Where the triples of a pattern come from.
+enum Source<'a> {
+    One(Option<Triple>),
+    /// From a head, perhaps to a certain tail only.
+    Outgoing(EntityId, slice::Iter<'a, Edge>, Option<EntityId>),
+    /// To a tail, perhaps from a certain head only.
+    Incoming(EntityId, slice::Iter<'a, Edge>, Option<EntityId>),
+    Many(Box<dyn Iterator<Item = Result<Triple>> + 'a>),
+}
+
+impl<'a> Source<'a> {
+    fn outgoing(head: EntityId, edges: &'a [Edge]) -> Self {
+        Source::Outgoing(head, edges.iter(), None)
+    }
+
+    fn incoming(tail: EntityId, edges: &'a [Edge]) -> Self {
+        Source::Incoming(tail, edges.iter(), None)
+    }
+
+    fn next(&mut self) -> Option<Result<Triple>> {
+        let wanted = |edge: &&Edge, end: &Option<EntityId>| end.is_none_or(|e| e == edge.entity);
+        match self {
+            Source::One(triple) => triple.take().map(Ok),
+            Source::Outgoing(head, edges, end) => {
+                let edge = edges.find(|edge| wanted(edge, end))?;
+                Some(Ok(Triple {
+                    head: *head,
+                    relation: edge.relation,
+                    tail: edge.entity,
+                }))
+            }
+            Source::Incoming(tail, edges, end) => {
+                let edge = edges.find(|edge| wanted(edge, end))?;
+                Some(Ok(Triple {
+                    head: edge.entity,
+                    relation: edge.relation,
+                    tail: *tail,
+                }))
+            }
+            Source::Many(triples) => triples.next(),
+        }
+    }
+}
+
+/// Triples of one pattern. Ends after the first error: the evaluator would read on.
+struct Quads<'a> {
+    source: Result<Source<'a>, Halted>,
+    dataset: GraphDataset<'a>,
+}
+
+impl Iterator for Quads<'_> {
+    type Item = Result<InternalQuad<Node>, Halted>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let over = Ok(Source::One(None));
+        let Ok(source) = &mut self.source else {
+            return std::mem::replace(&mut self.source, over).err().map(Err);
+        };
+        let quad = self.dataset.watch.tick().and_then(|()| {
+            let Some(triple) = source.next() else {
+                return Ok(None);
+            };
+            let quad = triple.and_then(|triple| {
+                Ok(InternalQuad {
+                    subject: Node::Entity(triple.head),
+                    predicate: self.dataset.predicate(triple.relation)?,
+                    object: Node::Entity(triple.tail),
+                    graph_name: None,
+                })
+            });
+            self.dataset.file(quad).map(Some)
+        });
+        if quad.is_err() {
+            self.source = over;
+        }
+        quad.transpose()
+    }
+}

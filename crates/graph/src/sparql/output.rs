@@ -1,0 +1,369 @@
+//! Answers as text: an aligned table for people, and the formats of SPARQL and RDF for programs.
+
+use std::io::Write;
+
+use oxrdf::vocab::xsd;
+use oxrdf::{Literal, Term, TermRef, Variable};
+use oxrdfio::{RdfFormat, RdfSerializer};
+use sparesults::{QueryResultsFormat, QueryResultsSerializer};
+
+use super::guard::refused;
+use super::{QueryAnswer, Rows, Triples, iri_name};
+use crate::error::{Error, Result};
+
+/// Rows that a table reads ahead to find the widths of its columns. Later cells that are wider
+/// push their row out of line.
+const LOOK_AHEAD: usize = 1000;
+
+/// How an answer is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResultFormat {
+    /// An aligned table for people; cells are cut to `width` characters.
+    Table {
+        /// Most characters in a cell; at least 1.
+        width: usize,
+    },
+    /// SPARQL 1.1 Query Results JSON.
+    Json,
+    /// SPARQL 1.1 Query Results CSV: values alone, without their types.
+    Csv,
+    /// SPARQL 1.1 Query Results TSV: terms as in Turtle.
+    Tsv,
+    /// SPARQL Query Results XML.
+    Xml,
+    /// N-Triples; for `CONSTRUCT` and `DESCRIBE`.
+    NTriples,
+    /// Turtle; for `CONSTRUCT` and `DESCRIBE`.
+    Turtle,
+}
+
+/// What was written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Written {
+    /// Rows or triples; none for `ASK`.
+    pub rows: u64,
+    /// Whether more were left out because of [`max_rows`](super::SparqlOptions::max_rows).
+    pub is_cut: bool,
+    /// The answer to an `ASK`.
+    pub boolean: Option<bool>,
+}
+
+impl QueryAnswer<'_> {
+    /// Writes the answer as it is computed. Rows that were written before an error stay written.
+    ///
+    /// Triples fit every format: outside N-Triples and Turtle they are rows of `subject`,
+    /// `predicate` and `object`. Rows and `ASK` cannot be N-Triples or Turtle.
+    pub fn write(self, format: ResultFormat, out: &mut dyn Write) -> Result<Written> {
+        let results = match format {
+            ResultFormat::Table { width } => return self.write_table(width.max(1), out),
+            ResultFormat::NTriples => return self.write_rdf(RdfFormat::NTriples, out),
+            ResultFormat::Turtle => return self.write_rdf(RdfFormat::Turtle, out),
+            ResultFormat::Json => QueryResultsFormat::Json,
+            ResultFormat::Csv => QueryResultsFormat::Csv,
+            ResultFormat::Tsv => QueryResultsFormat::Tsv,
+            ResultFormat::Xml => QueryResultsFormat::Xml,
+        };
+        let serializer = QueryResultsSerializer::from_format(results);
+        if let QueryAnswer::Boolean(value) = self {
+            serializer
+                .serialize_boolean_to_writer(&mut *out, value)
+                .map_err(unwritten)?;
+            end_line(results, out)?;
+            return Ok(truth(value));
+        }
+        let mut written = Written::default();
+        let variables = self.variables();
+        let mut rows = serializer
+            .serialize_solutions_to_writer(&mut *out, variables.clone())
+            .map_err(unwritten)?;
+        written.is_cut = self.for_each_row(|row| {
+            let bound = variables
+                .iter()
+                .zip(row)
+                .filter_map(|(variable, term)| Some((variable, term.as_ref()?)));
+            written.rows += 1;
+            rows.serialize(bound).map_err(unwritten)
+        })?;
+        rows.finish().map_err(unwritten)?;
+        end_line(results, out)?;
+        Ok(written)
+    }
+
+    fn write_rdf(self, format: RdfFormat, out: &mut dyn Write) -> Result<Written> {
+        let QueryAnswer::Triples(mut triples) = self else {
+            return Err(refused(
+                format!(
+                    "its answer has no triples, so it cannot be {}",
+                    format.name()
+                ),
+                Some("choose `table`, `json`, `csv`, `tsv` or `xml`, or write `CONSTRUCT`"),
+            ));
+        };
+        let mut written = Written::default();
+        let mut serializer = RdfSerializer::from_format(format).for_writer(out);
+        for triple in &mut triples {
+            serializer
+                .serialize_triple(triple?.as_ref())
+                .map_err(unwritten)?;
+            written.rows += 1;
+        }
+        serializer.finish().map_err(unwritten)?;
+        written.is_cut = triples.is_cut();
+        Ok(written)
+    }
+
+    fn write_table(self, width: usize, out: &mut dyn Write) -> Result<Written> {
+        if let QueryAnswer::Boolean(value) = self {
+            writeln!(out, "{}", if value { "yes" } else { "no" }).map_err(unwritten)?;
+            return Ok(truth(value));
+        }
+        let mut written = Written::default();
+        let header: Vec<String> = self
+            .variables()
+            .iter()
+            .map(|variable| cut(variable.as_str(), width))
+            .collect();
+        let mut table = Table {
+            widths: header.iter().map(|name| name.chars().count()).collect(),
+            header,
+            ahead: Some(Vec::new()),
+        };
+        written.is_cut = self.for_each_row(|row| {
+            let cells = row
+                .iter()
+                .map(|term| cut(&term.as_ref().map_or(String::new(), shown), width))
+                .collect();
+            written.rows += 1;
+            table.push(cells, out)
+        })?;
+        table.begin(out)?;
+        Ok(written)
+    }
+
+    fn variables(&self) -> Vec<Variable> {
+        match self {
+            QueryAnswer::Rows(rows) => rows.variables().to_vec(),
+            QueryAnswer::Boolean(_) => Vec::new(),
+            QueryAnswer::Triples(_) => ["subject", "predicate", "object"]
+                .map(Variable::new_unchecked)
+                .to_vec(),
+        }
+    }
+
+    /// Calls `each` with the cells of each row; returns whether rows were left out.
+    fn for_each_row(self, mut each: impl FnMut(&[Option<Term>]) -> Result<()>) -> Result<bool> {
+        match self {
+            QueryAnswer::Rows(mut rows) => {
+                for row in &mut rows {
+                    each(row?.values())?;
+                }
+                Ok(Rows::is_cut(&rows))
+            }
+            QueryAnswer::Triples(mut triples) => {
+                for triple in &mut triples {
+                    let triple = triple?;
+                    each(&[
+                        Some(triple.subject.into()),
+                        Some(triple.predicate.into()),
+                        Some(triple.object),
+                    ])?;
+                }
+                Ok(Triples::is_cut(&triples))
+            }
+            QueryAnswer::Boolean(_) => Ok(false),
+        }
+    }
+}
+
+fn truth(value: bool) -> Written {
+    Written {
+        boolean: Some(value),
+        ..Written::default()
+    }
+}
+
+/// The serializers of JSON and XML leave the last line open.
+fn end_line(format: QueryResultsFormat, out: &mut dyn Write) -> Result<()> {
+    match format {
+        QueryResultsFormat::Json | QueryResultsFormat::Xml => out.write_all(b"\n"),
+        _ => Ok(()),
+    }
+    .map_err(unwritten)
+}
+
+fn unwritten(error: std::io::Error) -> Error {
+    Error::io("write", "the answer")(error)
+}
+
+/// A table that is written once its columns are known to be wide enough for most.
+struct Table {
+    header: Vec<String>,
+    widths: Vec<usize>,
+    /// Rows that wait for the widths; `None` once it is being written.
+    ahead: Option<Vec<Vec<String>>>,
+}
+
+impl Table {
+    fn push(&mut self, cells: Vec<String>, out: &mut dyn Write) -> Result<()> {
+        let Some(ahead) = &mut self.ahead else {
+            return self.line(&cells, out);
+        };
+        for (width, cell) in self.widths.iter_mut().zip(&cells) {
+            *width = (*width).max(cell.chars().count());
+        }
+        ahead.push(cells);
+        if ahead.len() >= LOOK_AHEAD {
+            self.begin(out)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the header and the rows that waited, unless that was done before.
+    fn begin(&mut self, out: &mut dyn Write) -> Result<()> {
+        let Some(ahead) = self.ahead.take() else {
+            return Ok(());
+        };
+        self.line(&self.header, out)?;
+        let rule: Vec<String> = self.widths.iter().map(|width| "-".repeat(*width)).collect();
+        self.line(&rule, out)?;
+        ahead.iter().try_for_each(|cells| self.line(cells, out))
+    }
+
+    fn line(&self, cells: &[String], out: &mut dyn Write) -> Result<()> {
+        let mut line = String::new();
+        for (i, (cell, width)) in cells.iter().zip(&self.widths).enumerate() {
+            if i > 0 {
+                line.push_str("  ");
+            }
+            line.push_str(cell);
+            line.extend(std::iter::repeat_n(
+                ' ',
+                width.saturating_sub(cell.chars().count()),
+            ));
+        }
+        writeln!(out, "{}", line.trim_end()).map_err(unwritten)
+    }
+}
+
+/// A term for people: names bare, IRIs in `<>`, numbers and truth values bare, other values
+/// quoted with their language or type.
+fn shown(term: &Term) -> String {
+    match term {
+        Term::NamedNode(iri) => match iri_name(iri.as_str()) {
+            Some(name) => without_controls(&name),
+            None => iri.to_string(),
+        },
+        Term::Literal(literal) if is_plain_number(literal) => literal.value().to_owned(),
+        // a datatype in full would fill the cell
+        Term::Literal(literal) => {
+            let text = without_controls(literal.value());
+            match (literal.language(), literal.datatype()) {
+                (Some(tag), _) => format!("\"{text}\"@{tag}"),
+                (None, xsd::STRING) => format!("\"{text}\""),
+                (None, datatype) => match datatype.as_str().strip_prefix(crate::key::XSD) {
+                    Some(local) => format!("\"{text}\"^^xsd:{local}"),
+                    None => format!("\"{text}\"^^{datatype}"),
+                },
+            }
+        }
+        other => TermRef::from(other).to_string(),
+    }
+}
+
+fn is_plain_number(literal: &Literal) -> bool {
+    let number = [xsd::INTEGER, xsd::DECIMAL, xsd::DOUBLE, xsd::BOOLEAN];
+    number.contains(&literal.datatype())
+        && !literal.value().is_empty()
+        && literal
+            .value()
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.'))
+}
+
+/// Control characters escaped: they would break the table, or the terminal.
+fn without_controls(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() {
+            out.extend(c.escape_default());
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+fn cut(text: &str, width: usize) -> String {
+    match text.char_indices().nth(width) {
+        None => text.to_owned(),
+        Some(_) => {
+            let kept: String = text.chars().take(width - 1).collect();
+            kept + "…"
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn terms_are_shown_for_people() {
+        let typed = |value: &str, datatype| Term::from(Literal::new_typed_literal(value, datatype));
+        for (term, text) in [
+            (
+                Term::from(oxrdf::NamedNode::new_unchecked("name:Forrest%20Gump")),
+                "Forrest Gump",
+            ),
+            (
+                oxrdf::NamedNode::new_unchecked("http://a/b").into(),
+                "<http://a/b>",
+            ),
+            (oxrdf::BlankNode::new_unchecked("b0").into(), "_:b0"),
+            (Literal::from(5).into(), "5"),
+            (typed("five (5)", xsd::INTEGER), "\"five (5)\"^^xsd:integer"),
+            (typed("1994-07-06", xsd::DATE), "\"1994-07-06\"^^xsd:date"),
+            (Literal::from("a\n\u{1b}[0m").into(), "\"a\\n\\u{1b}[0m\""),
+            (
+                Literal::new_language_tagged_literal_unchecked("chat", "fr").into(),
+                "\"chat\"@fr",
+            ),
+        ] {
+            assert_eq!(shown(&term), text);
+        }
+    }
+
+    #[test]
+    fn cells_are_cut_by_characters() {
+        assert_eq!(cut("Café", 4), "Café");
+        assert_eq!(cut("Café 1", 4), "Caf…");
+        assert_eq!(cut("ab", 1), "…");
+    }
+
+    #[test]
+    fn a_table_takes_its_widths_from_the_first_rows() {
+        let mut table = Table {
+            header: vec!["a".into(), "b".into()],
+            widths: vec![1, 1],
+            ahead: Some(Vec::new()),
+        };
+        let mut out = Vec::new();
+        table
+            .push(vec!["xyz".into(), "1".into()], &mut out)
+            .unwrap();
+        assert!(out.is_empty());
+        for _ in 1..LOOK_AHEAD {
+            table
+                .push(vec![String::new(), "2".into()], &mut out)
+                .unwrap();
+        }
+        table
+            .push(vec!["wider".into(), "3".into()], &mut out)
+            .unwrap();
+        table.begin(&mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.starts_with("a    b\n---  -\nxyz  1\n     2\n"));
+        assert!(text.ends_with("\n     2\nwider  3\n"));
+        assert_eq!(text.lines().count(), LOOK_AHEAD + 3);
+    }
+}

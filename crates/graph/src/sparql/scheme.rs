@@ -1,0 +1,135 @@
+//! Names as IRIs: how the names of tables, which are no IRIs, are written in SPARQL.
+//!
+//! ```text
+//! name          IRI
+//! Forrest Gump  <name:Forrest%20Gump>
+//! 100%          <name:100%25>
+//! Café          <name:Café>
+//! ```
+//!
+//! The IRI is `name:` and the name, with `%` and what an IRI cannot hold there (space, control
+//! characters, `<`, `>`, `"`, `{`, `}`, `[`, `]`, `|`, `\`, `^`, `#`, the backtick, and the first of
+//! two slashes that begin a name) as `%XX`. Read back, any `%XX` is decoded, so a name may be
+//! escaped more than it must be.
+//!
+//! A graph without names has no use for the scheme, and its IRIs mean themselves. In a graph with
+//! names, an IRI that itself begins with `name:` is written `name:%6Eame:…`: no name is written
+//! so, hence no name can be mistaken for it.
+
+use crate::graph::Term;
+use crate::names::percent_decode;
+
+/// What the IRIs of names begin with.
+pub const NAME_SCHEME: &str = "name:";
+
+/// What IRIs that begin with `name:` themselves are written with; `%6E` is `n`.
+const ESCAPED_SCHEME: &str = "name:%6Eame:";
+
+/// The IRI that stands for a name in SPARQL.
+///
+/// ```
+/// use wherefore_graph::sparql::{iri_name, name_iri};
+/// assert_eq!(name_iri("Forrest Gump"), "name:Forrest%20Gump");
+/// assert_eq!(iri_name("name:Forrest%20Gump").as_deref(), Some("Forrest Gump"));
+/// assert_eq!(iri_name("http://example.org/"), None);
+/// ```
+pub fn name_iri(name: &str) -> String {
+    let mut iri = String::with_capacity(NAME_SCHEME.len() + name.len());
+    iri.push_str(NAME_SCHEME);
+    for (i, c) in name.chars().enumerate() {
+        // two slashes in front would be a host
+        if c == '%' || is_forbidden(c) || (i == 0 && name.starts_with("//")) {
+            let mut bytes = [0; 4];
+            for byte in c.encode_utf8(&mut bytes).bytes() {
+                iri.push_str(&format!("%{byte:02X}"));
+            }
+        } else {
+            iri.push(c);
+        }
+    }
+    iri
+}
+
+/// The name that an IRI stands for; `None` for IRIs that stand for no name.
+pub fn iri_name(iri: &str) -> Option<String> {
+    if iri.starts_with(ESCAPED_SCHEME) {
+        return None;
+    }
+    iri.strip_prefix(NAME_SCHEME).map(percent_decode)
+}
+
+/// The term that an IRI stands for in a graph that has names.
+pub(super) fn term_of(iri: &str) -> Term {
+    match (iri.strip_prefix(ESCAPED_SCHEME), iri_name(iri)) {
+        (Some(rest), _) => Term::Iri(format!("{NAME_SCHEME}{rest}")),
+        (None, Some(name)) => Term::Name(name),
+        (None, None) => Term::Iri(iri.to_owned()),
+    }
+}
+
+/// How an IRI of a graph that has names is written.
+pub(super) fn escaped_iri(iri: String) -> String {
+    match iri.strip_prefix(NAME_SCHEME) {
+        Some(rest) => format!("{ESCAPED_SCHEME}{rest}"),
+        None => iri,
+    }
+}
+
+/// What SPARQL's IRIREF and RDF's IRIs cannot hold. Beside the characters of the grammar: those
+/// of no meaning in text, which stricter readers refuse.
+fn is_forbidden(c: char) -> bool {
+    c.is_control()
+        || matches!(
+            c,
+            ' ' | '<' | '>' | '"' | '{' | '}' | '[' | ']' | '|' | '\\' | '^' | '`' | '#'
+        )
+        || matches!(c, '\u{e000}'..='\u{f8ff}' | '\u{fdd0}'..='\u{fdef}' | '\u{fff0}'..='\u{ffff}')
+        || c as u32 >= 0xe_0000
+        || c as u32 & 0xfffe == 0xfffe
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn odd_names_are_written_as_documented() {
+        for (name, iri) in [
+            ("starred_actors", "name:starred_actors"),
+            ("100% \"pure\"", "name:100%25%20%22pure%22"),
+            ("a|b\\c", "name:a%7Cb%5Cc"),
+            ("Café 東京", "name:Café%20東京"),
+            ("name:x", "name:name:x"),
+            ("/m/0abc#1[2]", "name:/m/0abc%231%5B2%5D"),
+            ("//x:y", "name:%2F/x:y"),
+            ("%6Eame:x", "name:%256Eame:x"),
+            ("\u{a0}\t", "name:\u{a0}%09"),
+            ("", "name:"),
+        ] {
+            assert_eq!(name_iri(name), iri);
+            assert_eq!(term_of(iri), Term::Name(name.to_owned()));
+        }
+        assert_eq!(iri_name("name:Caf%C3%A9").as_deref(), Some("Café"));
+    }
+
+    #[test]
+    fn an_iri_that_looks_like_a_name_is_no_name() {
+        let iri = "name:x".to_owned();
+        let written = escaped_iri(iri.clone());
+        assert_eq!(written, "name:%6Eame:x");
+        assert_eq!(term_of(&written), Term::Iri(iri));
+        assert_eq!(term_of("name:x"), Term::Name("x".into()));
+    }
+
+    proptest! {
+        #[test]
+        fn every_name_has_one_valid_iri_and_comes_back(name in "(?s:.*)|[/:#%?\\[a|]{0,8}", other in "(?s:.*)") {
+            let iri = name_iri(&name);
+            prop_assert!(oxrdf::NamedNode::new(iri.as_str()).is_ok(), "{}", iri);
+            prop_assert_eq!(name == other, iri == name_iri(&other));
+            prop_assert_eq!(term_of(&iri), Term::Name(name));
+        }
+    }
+}
