@@ -29,102 +29,71 @@ impl Unit {
     }
 }
 
-/// The progress of one command. Whatever does the work calls [`Progress::at`], from any thread
-/// and as often as it likes.
+/// The progress of one piece of work. Hand `|done, total, unit| progress.at(done, total, unit)`
+/// to whatever does it; it may be called from any thread and as often as one likes.
 #[derive(Debug)]
 pub(crate) struct Progress {
+    label: &'static str,
+    begun: Instant,
     show: Show,
 }
 
 #[derive(Debug)]
 enum Show {
     Nothing,
-    Bar(ProgressBar, Mutex<Step>),
-    Lines(Mutex<Step>),
-}
-
-/// What is going on.
-#[derive(Debug)]
-struct Step {
-    doing: &'static str,
-    begun: Instant,
+    Bar(ProgressBar),
     /// When the last line was written.
-    line: Instant,
-}
-
-impl Step {
-    /// Turns to what is done now; true if that is new.
-    fn turn(&mut self, doing: &'static str) -> bool {
-        let new = self.doing != doing;
-        if new {
-            self.doing = doing;
-            self.begun = Instant::now();
-        }
-        new
-    }
+    Lines(Mutex<Instant>),
 }
 
 impl Progress {
-    /// Begins.
-    pub(crate) fn begin(output: &Output) -> Self {
-        let now = Instant::now();
-        let step = Mutex::new(Step {
-            doing: "",
-            begun: now,
-            line: now,
-        });
+    /// Begins; `label` says what is done: `loading`.
+    pub(crate) fn begin(label: &'static str, output: &Output) -> Self {
+        let begun = Instant::now();
         let show = if output.quiet || output.json {
             Show::Nothing
         } else if io::stderr().is_terminal() {
             let target = ProgressDrawTarget::stderr_with_hz(10);
-            Show::Bar(ProgressBar::with_draw_target(None, target), step)
+            Show::Bar(ProgressBar::with_draw_target(None, target).with_message(label))
         } else {
-            Show::Lines(step)
+            Show::Lines(Mutex::new(begun))
         };
-        Self { show }
+        Self { label, begun, show }
     }
 
-    /// Says what is being done (`reading`), how much of it is done, and of how much where that
-    /// is known.
-    pub(crate) fn at(&self, doing: &'static str, done: u64, total: Option<u64>, unit: Unit) {
-        let (Show::Bar(_, step) | Show::Lines(step)) = &self.show else {
-            return;
-        };
-        // a thread that finds another one writing has nothing to add
-        let Ok(mut step) = step.try_lock() else {
-            return;
-        };
-        let new = step.turn(doing);
+    /// Says how much is done, of how much where that is known.
+    pub(crate) fn at(&self, done: u64, total: Option<u64>, unit: Unit) {
         match &self.show {
-            Show::Bar(bar, _) => {
-                if new || bar.length() != total {
+            Show::Nothing => {}
+            Show::Bar(bar) => {
+                if bar.position() == 0 || bar.length() != total {
                     bar.set_style(style(total.is_some(), unit));
-                    bar.set_message(doing);
                     match total {
                         Some(total) => bar.set_length(total),
                         None => bar.unset_length(),
                     }
                 }
-                if new {
-                    // rate and time left are this step's own
-                    bar.reset();
-                }
                 bar.set_position(done);
             }
-            _ if step.line.elapsed() >= LINE_EVERY => {
-                step.line = Instant::now();
-                let line = line(doing, done, total, unit, step.begun.elapsed());
-                // nobody is left to tell if this fails
-                let _ = writeln!(io::stderr(), "{line}");
+            Show::Lines(last) => {
+                // a thread that finds another one writing has nothing to add
+                let Ok(mut last) = last.try_lock() else {
+                    return;
+                };
+                if last.elapsed() >= LINE_EVERY {
+                    *last = Instant::now();
+                    let line = line(self.label, done, total, unit, self.begun.elapsed());
+                    // nobody is left to tell if this fails
+                    let _ = writeln!(io::stderr(), "{line}");
+                }
             }
-            _ => {}
         }
     }
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        if let Show::Bar(bar, _) = &self.show {
+        if let Show::Bar(bar) = &self.show {
             bar.finish_and_clear();
         }
     }
@@ -147,9 +116,9 @@ fn style(has_total: bool, unit: Unit) -> ProgressStyle {
     ProgressStyle::with_template(&template).expect("the templates above are well formed")
 }
 
-fn line(doing: &str, done: u64, total: Option<u64>, unit: Unit, elapsed: Duration) -> String {
+fn line(label: &str, done: u64, total: Option<u64>, unit: Unit, elapsed: Duration) -> String {
     let rate = done as f64 / elapsed.as_secs_f64().max(1e-9);
-    let mut text = format!("{doing}: {}", unit.amount(done));
+    let mut text = format!("{label}: {}", unit.amount(done));
     if let Some(total) = total {
         text += &format!(" of {}", unit.amount(total));
     }

@@ -10,7 +10,7 @@
 //! Data: random graphs with Zipf degrees (`zipf/mod.rs`), fixed seeds, as N-Triples and TSV.
 //! The other side is pyoxigraph's bulk loader and patterns, in the same run, on the same files,
 //! by `benches/pyoxigraph_side.py`; without it (no Python, or not installed) its column is empty.
-//! Expansion takes 2 hops in both directions around 50 entities of middling degree; paths are
+//! Expansion takes 2 hops in both directions around 20 entities of middling degree; paths are
 //! all shortest paths between 20 pairs, at most three edges long.
 
 mod zipf;
@@ -80,7 +80,7 @@ fn run(size: u64) -> Result<(), Box<dyn std::error::Error>> {
     let start = Instant::now();
     let store = Store::open(at("g.nt.graph"))?;
     let open = start.elapsed();
-    let seeds = middling(&store, 50)?;
+    let seeds = middling(&store, 20)?;
     let pairs: Vec<(EntityId, EntityId)> = middling(&store, 40)?
         .chunks(2)
         .map(|p| (p[0], p[1]))

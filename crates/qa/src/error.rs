@@ -86,6 +86,7 @@ pub fn graph_code(error: &wherefore_graph::Error) -> &'static str {
         Error::TooMany { .. } => "too-many",
         Error::SparqlSyntax(_) => "sparql-syntax",
         Error::SparqlEvaluation(_) => "sparql-evaluation",
+        Error::BadSetting { .. } => "bad-setting",
         Error::OutOfTime { .. } => "out-of-time",
         Error::Stopped => "stopped",
         _ => "graph",

@@ -182,8 +182,9 @@ pub fn verify(answer: &Answer, graph: &dyn Graph) -> Result<Verification> {
             reason,
         });
     }
+    let claims_nothing = answer.status == Status::Abstained;
     Ok(Verification {
-        holds: answers.iter().all(|a| a.holds),
+        holds: answers.iter().all(|a| a.holds) && (claims_nothing || !answers.is_empty()),
         answers,
         evidence,
     })
@@ -347,6 +348,9 @@ mod tests {
             assert!(!verification.holds);
             verification.answers[0].reason.clone().unwrap()
         };
+        let mut emptied = asked(BORN);
+        emptied.answers.clear();
+        assert!(!verify(&emptied, &graph).unwrap().holds);
         assert_eq!(
             reason(|a| a.answers[0].name = "Paris".into()),
             "the graph calls it `Landes de Bussac`"

@@ -4,13 +4,13 @@ use std::io::{self, Write};
 
 /// How triples are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub(crate) enum Format {
     Nt,
     Tsv,
 }
 
 impl Format {
-    pub fn named(name: &str) -> Option<Self> {
+    pub(crate) fn named(name: &str) -> Option<Self> {
         match name {
             "nt" => Some(Format::Nt),
             "tsv" => Some(Format::Tsv),
@@ -20,10 +20,10 @@ impl Format {
 }
 
 /// SplitMix64 (Steele, Lea and Flood 2014).
-pub struct Random(pub u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    pub fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         mix(self.0)
     }
@@ -52,7 +52,7 @@ const SYLLABLES: [&str; 32] = [
 ];
 
 /// The name of entity `id`: two made-up words and the number.
-pub fn entity(id: u64, out: &mut String) {
+pub(crate) fn entity(id: u64, out: &mut String) {
     let mut bits = mix(id ^ 0x5eed);
     for word in 0..2 {
         if word > 0 {
@@ -68,12 +68,12 @@ pub fn entity(id: u64, out: &mut String) {
     out.push_str(&format!("_{id}"));
 }
 
-pub fn entities(triples: u64) -> u64 {
+pub(crate) fn entities(triples: u64) -> u64 {
     (triples / 6).max(4)
 }
 
 /// Writes `triples` lines, some of which repeat earlier ones.
-pub fn write(triples: u64, format: Format, seed: u64, out: &mut impl Write) -> io::Result<()> {
+pub(crate) fn write(triples: u64, format: Format, seed: u64, out: &mut impl Write) -> io::Result<()> {
     let mut random = Random(seed);
     let count = entities(triples);
     let (mut head, mut tail) = (String::new(), String::new());

@@ -96,9 +96,10 @@ impl<'a> Walk<'a> {
             max_triples: how.max_triples.min(MOST),
             marks,
             clock: Clock::new(how.time_limit),
-            entities: Vec::new(),
-            relations: Vec::new(),
-            triples: Vec::new(),
+            // room for a small neighbourhood, so that those do not spend their time on growing
+            entities: Vec::with_capacity(256),
+            relations: Vec::with_capacity(32),
+            triples: Vec::with_capacity(256),
             cut: Cut::default(),
             prefixes: Vec::new(),
             prefixes_of: Vec::new(),
@@ -379,7 +380,8 @@ impl<'a> Walk<'a> {
     }
 
     /// Takes one edge, unless its triple is there already.
-    #[inline]
+    // the compiler judges it too large, yet it is the body of the hot loop
+    #[inline(always)]
     fn take(&mut self, own: usize, relation: u32, edge: Edge, end: End) -> Result<()> {
         let mark = self.marks.entity_marks.entity(self.graph, edge.entity)?;
         let other = if *mark == 0 {

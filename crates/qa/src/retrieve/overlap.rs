@@ -20,8 +20,8 @@
 //! best paths from the m that reach it count together (words joined, idle hops added) times
 //! √(m/n), or the best one alone times √(1/n) if that is more. Topics and unnamed nodes score 0.
 //!
-//! Limits: of the paths to one entity, the best few are continued; 64 words of the question are
-//! used. What was cut is told in the notes.
+//! Limits: of the paths to one entity, the best few are continued, and only one of those with the
+//! same words on them; 64 words of the question are used. What was cut is told in the notes.
 
 mod paths;
 

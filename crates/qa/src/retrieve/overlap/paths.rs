@@ -216,9 +216,10 @@ fn raise(triples: &mut [f32], paths: &[Path], path: &Path) {
 
 /// Adds a path to those that are continued from its end, unless enough others are as good.
 fn keep(kept: &mut Vec<usize>, paths: &mut Vec<Path>, path: Path) {
+    // only of equal words: a hop adds less to a path that has more
     let covers = |a: &Path, b: &Path| {
-        a.relation_words | b.relation_words == a.relation_words
-            && a.entity_words | b.entity_words == a.entity_words
+        a.relation_words == b.relation_words
+            && a.entity_words == b.entity_words
             && a.idle <= b.idle
             && a.gained >= b.gained
     };
@@ -237,5 +238,106 @@ fn keep(kept: &mut Vec<usize>, paths: &mut Vec<Path>, path: Path) {
     if let Some(worst) = worst.filter(|&w| paths[w].score < path.score) {
         // nothing continues it yet: only the next layer reads this one
         paths[worst] = path;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use wherefore_graph::{Graph, MemoryGraph, NameMatch, Triple};
+
+    use super::*;
+    use crate::link::Link;
+    use crate::question::Question;
+
+    const ENTITIES: [&str; 6] = ["Topic", "plain", "alpha", "m.0aa", "beta too", "m.0bb"];
+    const RELATIONS: [&str; 4] = ["alpha", "beta", "alpha_beta", "other"];
+
+    /// Scores of every simple path from `path`'s end on, each computed from its whole length.
+    fn naive(walk: &Walk<'_>, path: &mut Vec<(usize, EntityId)>, best: &mut Scores) {
+        if path.len() > 1 {
+            let (mut relations, mut entities, mut idle, mut gained) = (0, 0, 0, false);
+            for &(triple, end) in &path[1..] {
+                let before = relations | entities;
+                let relation = walk.subgraph.triples()[triple].relation;
+                relations |= walk.masks.relations[relation.index()];
+                entities |= walk.masks.entities[end.index()];
+                gained |= relations | entities != before;
+                if walk.masks.named[end.index()] {
+                    idle += i32::from(!gained);
+                    gained = false;
+                }
+            }
+            let score = walk.value(relations, entities, idle);
+            for &(triple, _) in &path[1..] {
+                best.triples[triple] = best.triples[triple].max(score);
+            }
+            let end = path[path.len() - 1].1.index();
+            if walk.masks.named[end] {
+                best.entities[end] = best.entities[end].max(score);
+            }
+        }
+        if path.len() > walk.config.hops {
+            return;
+        }
+        let at = path[path.len() - 1].1;
+        for (i, t) in walk.subgraph.triples().iter().enumerate() {
+            for (from, to) in [(t.head, t.tail), (t.tail, t.head)] {
+                if from == at && path.iter().all(|(_, seen)| *seen != to) {
+                    path.push((i, to));
+                    naive(walk, path, best);
+                    path.pop();
+                }
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn scores_are_those_of_all_paths(
+            facts in prop::collection::vec((0..6usize, 0..4usize, 0..6usize), 1..14),
+            hops in 1..=2usize,
+        ) {
+            let graph = MemoryGraph::from_names(
+                facts
+                    .iter()
+                    .map(|&(h, r, t)| (ENTITIES[h], RELATIONS[r], ENTITIES[t]))
+                    .chain([("Topic", "other", "plain")]),
+            );
+            let topic = graph.entities_named("Topic", NameMatch::Exact).unwrap()[0];
+            let triples: Vec<Triple> = graph.triples().collect();
+            let subgraph = Subgraph::from_triples(&[topic], &triples);
+            let links = [Link {
+                entity: topic,
+                mention: "Topic".into(),
+                span: Some((0, 5)),
+                score: 1.0,
+            }];
+            let question = Question::new("Topic alpha beta gamma");
+            let mut words = QuestionWords::new(&question, &links, &graph).unwrap();
+            let masks = Masks::new(&subgraph, &mut words, &graph).unwrap();
+            let config = OverlapConfig { hops, ..OverlapConfig::default() };
+            let walk = Walk { subgraph: &subgraph, words: &words, masks: &masks, config: &config };
+
+            let mut want = Scores {
+                triples: vec![0.0; triples.len()],
+                entities: vec![0.0; subgraph.entity_bound()],
+            };
+            naive(&walk, &mut vec![(0, EntityId(0))], &mut want);
+            let got = walk.score(&[EntityId(0)]);
+            // of triples between the same two entities with the same words, one is continued
+            let by_ends = |scores: &[f32]| {
+                let mut best = std::collections::BTreeMap::new();
+                for (t, &score) in subgraph.triples().iter().zip(scores) {
+                    let ends = (t.head.min(t.tail), t.head.max(t.tail));
+                    let old = best.entry(ends).or_insert(0.0f32);
+                    *old = old.max(score);
+                }
+                best
+            };
+            prop_assert_eq!(by_ends(&got.triples), by_ends(&want.triples));
+            prop_assert!(got.triples.iter().zip(&want.triples).all(|(g, w)| g <= w));
+            prop_assert_eq!(got.entities, want.entities);
+        }
     }
 }
