@@ -8,6 +8,9 @@ use serde_json::Value;
 use super::Format;
 use crate::error::{Error, Result};
 
+/// Fewer lines than this are parsed on one thread.
+const LINES_FOR_THREADS: usize = 1000;
+
 /// A text file on its way to being questions.
 pub(crate) struct Source<'a> {
     pub(crate) path: &'a Path,
@@ -59,7 +62,10 @@ impl<'a> Source<'a> {
     }
 
     /// The records of a JSON-lines file or of one JSON array, numbered by line or by place.
-    pub(crate) fn records<T: DeserializeOwned>(&self, format: Format) -> Result<Vec<(usize, T)>> {
+    pub(crate) fn records<T: DeserializeOwned + Send>(
+        &self,
+        format: Format,
+    ) -> Result<Vec<(usize, T)>> {
         json_records(self.path, self.text, format.name())
     }
 
@@ -87,7 +93,7 @@ pub(crate) fn utf8<'a>(path: &Path, bytes: &'a [u8]) -> Result<&'a str> {
 }
 
 /// The records of a JSON-lines text or of one JSON array, numbered by line or by place.
-pub(crate) fn json_records<T: DeserializeOwned>(
+pub(crate) fn json_records<T: DeserializeOwned + Send>(
     path: &Path,
     text: &str,
     format: &str,
@@ -102,14 +108,35 @@ pub(crate) fn json_records<T: DeserializeOwned>(
         let records: Vec<T> = serde_json::from_str(text).map_err(|e| bad(e.line(), &e))?;
         return Ok((1..).zip(records).collect());
     }
-    (1..)
+    let lines: Vec<(usize, &str)> = (1..)
         .zip(text.lines())
         .filter(|(_, line)| !line.trim().is_empty())
-        .map(|(number, line)| match serde_json::from_str(line) {
-            Ok(record) => Ok((number, record)),
-            Err(e) => Err(bad(number, &e)),
-        })
-        .collect()
+        .collect();
+    let parse = |lines: &[(usize, &str)]| {
+        lines
+            .iter()
+            .map(|&(number, line)| match serde_json::from_str(line) {
+                Ok(record) => Ok((number, record)),
+                Err(e) => Err(bad(number, &e)),
+            })
+            .collect::<Result<Vec<(usize, T)>>>()
+    };
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    if threads == 1 || lines.len() < LINES_FOR_THREADS {
+        return parse(&lines);
+    }
+    let parts = std::thread::scope(|scope| {
+        let workers: Vec<_> = lines
+            .chunks(lines.len().div_ceil(threads))
+            .map(|part| scope.spawn(|| parse(part)))
+            .collect();
+        // in order, so that the first bad line of the file is the one reported
+        workers
+            .into_iter()
+            .map(|worker| worker.join().expect("parsing does not panic"))
+            .collect::<Result<Vec<_>>>()
+    })?;
+    Ok(parts.into_iter().flatten().collect())
 }
 
 /// An id that some files write as text and some as a number; absent is empty.
@@ -139,4 +166,25 @@ where
 {
     use serde::Deserialize as _;
     Ok(Option::<Vec<T>>::deserialize(deserializer)?.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_lines_keep_their_order_and_the_first_bad_one_is_reported() {
+        let mut text: String = (0..5000).map(|i| format!("{i}\n")).collect();
+        let read = json_records::<u32>("f".as_ref(), &text, "numbers").unwrap();
+        assert_eq!(read.len(), 5000);
+        assert!(
+            read.iter()
+                .all(|&(line, number)| line == number as usize + 1)
+        );
+        text = text
+            .replace("\n4000\n", "\nx\n")
+            .replace("\n3000\n", "\ny\n");
+        let error = json_records::<u32>("f".as_ref(), &text, "numbers").unwrap_err();
+        assert!(error.to_string().contains("line 3001 "), "{error}");
+    }
 }
