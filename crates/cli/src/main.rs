@@ -1,3 +1,41 @@
-//! The `wherefore` command.
+//! The `wherefore` command: reads arguments, runs one command, reports what went wrong.
 
-fn main() {}
+mod args;
+mod commands;
+mod errors;
+mod open;
+mod output;
+mod progress;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Args, Command};
+use errors::Exit;
+use output::Output;
+
+fn main() -> ExitCode {
+    // known before the arguments are parsed, for they may be what is wrong
+    let json = std::env::args_os().any(|arg| arg == "--json");
+    let exit = errors::guard(json, || match Args::try_parse() {
+        Ok(args) => run(&args),
+        Err(error) => errors::usage(&error, json),
+    });
+    exit.into()
+}
+
+fn run(args: &Args) -> Exit {
+    let output = Output::new(&args.global);
+    let done = match &args.command {
+        Command::Ask(args) => commands::ask::run(args, &output),
+        Command::Load(args) => commands::load::run(args, &output),
+        Command::Info(args) => commands::info::run(args, &output),
+        Command::Sparql(args) => commands::sparql::run(args, &output),
+        Command::Verify(args) => commands::verify::run(args, &output),
+    };
+    match done {
+        Ok(exit) => exit,
+        Err(error) => errors::report(&error, &output),
+    }
+}

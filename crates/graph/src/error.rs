@@ -136,6 +136,17 @@ pub enum Error {
     #[error("the SPARQL query failed: {0}")]
     SparqlEvaluation(String),
 
+    /// A setting outside its range.
+    #[error("`{name}` is {value}, but must be {wanted}")]
+    BadSetting {
+        /// The setting.
+        name: &'static str,
+        /// What it was set to.
+        value: String,
+        /// What it must be.
+        wanted: &'static str,
+    },
+
     /// The work ran out of its time.
     #[error("{what} took longer than its limit of {limit_ms} ms")]
     OutOfTime {

@@ -2,19 +2,24 @@
 
 mod dictionary;
 mod error;
+mod expand;
 mod graph;
 mod key;
 mod load;
 mod manifest;
 mod mapped;
+mod marks;
 mod memory;
 pub mod names;
+mod pagerank;
+mod paths;
 pub mod sparql;
 mod store;
 mod subgraph;
 pub mod toy;
 
 pub use error::{Error, Result};
+pub use expand::{Cut, CutHub, Expanded, Expander, Expansion, expand};
 pub use graph::{
     Adjacency, Direction, Edge, EntityId, Graph, Literal, LiteralKind, NameMatch, RelationId, Term,
     Triple,
@@ -25,5 +30,12 @@ pub use load::{
 };
 pub use manifest::Counts;
 pub use memory::MemoryGraph;
+pub use pagerank::{
+    PageRank, RankBudget, RankedSubgraph, Ranker, Ranking, pagerank, pagerank_subgraph,
+};
+pub use paths::{
+    Hop, Path, PathFinder, PathLimits, PathSet, Reached, SimplePaths, Step, edges_by_relation,
+    ground, reach, shortest_paths, shortest_paths_by_pair, simple_paths,
+};
 pub use store::Store;
 pub use subgraph::Subgraph;

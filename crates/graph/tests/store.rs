@@ -1,6 +1,8 @@
 //! The store against plain sets: whatever is loaded must read back the same, in every format,
 //! with and without spilling to disk.
 
+#![expect(clippy::unwrap_used, reason = "a test may")]
+
 use std::collections::BTreeSet;
 use std::path::Path;
 

@@ -1,1 +1,18 @@
-//! Part of Wherefore.
+//! The lab: benchmark questions, weak supervision, metrics, and the scoring of any system's answers.
+//!
+//! ```text
+//! questions::read ─► GoldQuestion ─┬─► supervise (positive triples)
+//!                                  └─► metrics::evaluate(gold, Observation) ─► Metrics
+//! score::read_predictions ──────────────────────────────────┘
+//! ```
+
+mod error;
+pub mod harness;
+pub mod metrics;
+pub mod questions;
+pub mod score;
+pub mod supervise;
+
+pub use error::{Error, Result};
+pub use metrics::Metrics;
+pub use questions::GoldQuestion;

@@ -47,12 +47,48 @@ impl Error {
             Error::QuestionTooLong { .. } => Some("shorten the question".into()),
             Error::NoSuchTopic { near, .. } if near.is_empty() => None,
             Error::NoSuchTopic { near, .. } => Some(format!("near it are: {}", near.join(", "))),
-            Error::Config(_) => None,
+            Error::Config(_) => {
+                Some("`configs/overlap.toml` shows every setting with its default".into())
+            }
+        }
+    }
+
+    /// What went wrong as a short word that programs can rely on.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Error::Graph(e) => graph_code(e),
+            Error::EmptyQuestion => "empty-question",
+            Error::QuestionTooLong { .. } => "question-too-long",
+            Error::NoSuchTopic { .. } => "no-such-topic",
+            Error::Config(_) => "bad-config",
         }
     }
 
     /// Whether the fault lies in our own code rather than in what the user gave us.
     pub fn is_internal(&self) -> bool {
         matches!(self, Error::Graph(e) if e.is_internal())
+    }
+}
+
+/// What went wrong with a graph, as a short word that programs can rely on.
+pub fn graph_code(error: &wherefore_graph::Error) -> &'static str {
+    use wherefore_graph::Error;
+    match error {
+        Error::Io { .. } => "io",
+        Error::NotAGraph { .. } => "not-a-graph",
+        Error::NewerFormat { .. } => "newer-format",
+        Error::Damaged { .. } => "damaged-graph",
+        Error::OutputExists { .. } => "output-exists",
+        Error::Locked { .. } => "locked",
+        Error::BadInput { .. } => "bad-input",
+        Error::TooManyErrors { .. } => "too-many-errors",
+        Error::Empty => "empty-input",
+        Error::TooMany { .. } => "too-many",
+        Error::SparqlSyntax(_) => "sparql-syntax",
+        Error::SparqlEvaluation(_) => "sparql-evaluation",
+        Error::BadSetting { .. } => "bad-setting",
+        Error::OutOfTime { .. } => "out-of-time",
+        Error::Stopped => "stopped",
+        _ => "graph",
     }
 }

@@ -5,15 +5,22 @@
 //! ```
 
 pub mod answer;
+pub mod config;
 mod error;
 pub mod link;
 pub mod organize;
+mod pipeline;
 mod question;
+mod rationale;
 pub mod reason;
 pub mod retrieve;
 pub mod select;
+pub mod verify;
+mod words;
 
 pub use answer::Answer;
-pub use error::{Error, Result};
-pub use question::Question;
+pub use config::PipelineConfig;
+pub use error::{Error, Result, graph_code};
+pub use pipeline::{Observer, Pipeline, Stage};
+pub use question::{MAX_QUESTION_BYTES, Question};
 pub use wherefore_graph as graph;

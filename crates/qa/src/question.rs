@@ -2,6 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::{Error, Result};
+
+/// The longest question that is read.
+pub const MAX_QUESTION_BYTES: usize = 8192;
+
 /// A question as it was asked.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Question {
@@ -30,5 +35,20 @@ impl Question {
     pub fn about<S: Into<String>>(mut self, topics: impl IntoIterator<Item = S>) -> Self {
         self.topics = topics.into_iter().map(Into::into).collect();
         self
+    }
+
+    /// Refuses what cannot be a question: no letter or digit in it, or longer than
+    /// [`MAX_QUESTION_BYTES`].
+    pub fn check(&self) -> Result<()> {
+        if self.text.len() > MAX_QUESTION_BYTES {
+            return Err(Error::QuestionTooLong {
+                length: self.text.len(),
+                limit: MAX_QUESTION_BYTES,
+            });
+        }
+        if !self.text.contains(char::is_alphanumeric) {
+            return Err(Error::EmptyQuestion);
+        }
+        Ok(())
     }
 }

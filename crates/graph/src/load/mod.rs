@@ -183,7 +183,7 @@ fn fill(
             done,
             total,
             triples: parsed,
-        })
+        });
     };
 
     told(LoadStep::Merging, 0, None);

@@ -264,7 +264,6 @@ pub(crate) fn unpack_error(path: &Path, e: io::Error) -> Error {
 }
 
 /// The first bytes, and a reader that still has them.
-#[expect(clippy::type_complexity, reason = "used once")]
 fn peek(mut text: Box<dyn BufRead + Send>) -> io::Result<(Vec<u8>, Box<dyn BufRead + Send>)> {
     let mut begin = vec![0; 1 << 14];
     let mut filled = 0;

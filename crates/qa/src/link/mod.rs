@@ -1,10 +1,14 @@
 //! Stage one: from words to entities.
 
+mod names;
+
 use serde::{Deserialize, Serialize};
 use wherefore_graph::{EntityId, Graph};
 
 use crate::error::Result;
 use crate::question::Question;
+
+pub use names::{Names, NamesConfig};
 
 /// A part of the question tied to an entity of the graph.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

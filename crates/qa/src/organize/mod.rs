@@ -1,10 +1,14 @@
 //! Stage five: put the evidence into the form that the reasoner reads.
 
+mod triples;
+
 use wherefore_graph::Graph;
 
 use crate::error::Result;
 use crate::question::Question;
 use crate::select::Selection;
+
+pub use triples::{TripleLines, TripleLinesConfig};
 
 /// The evidence as lines of text, each with the triples it came from.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -1,11 +1,15 @@
 //! Stage six: from evidence to answers.
 
+mod best_path;
+
 use wherefore_graph::{EntityId, Graph};
 
 use crate::answer::LlmUse;
 use crate::error::Result;
 use crate::organize::Context;
 use crate::question::Question;
+
+pub use best_path::{BestPath, BestPathConfig};
 
 /// What a reasoner concludes, before it is checked.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -21,12 +25,14 @@ pub struct Conclusion {
 }
 
 /// One answer before it is checked.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Candidate {
     /// The entity.
     pub entity: EntityId,
     /// Between 0 and 1.
     pub confidence: f32,
+    /// Indices into the selection's triples: what it was drawn from, where the reasoner knows.
+    pub path: Vec<usize>,
 }
 
 /// Draws answers from evidence.

@@ -1,10 +1,14 @@
 //! Stages two and three: cut out the question's subgraph and score its triples.
 
+mod overlap;
+
 use wherefore_graph::{EntityId, Graph, Subgraph};
 
 use crate::error::Result;
 use crate::link::Link;
 use crate::question::Question;
+
+pub use overlap::{Overlap, OverlapConfig};
 
 /// A question's subgraph with a score for every triple and every entity.
 ///

@@ -1,9 +1,15 @@
 //! Stage four: what the reasoner will read.
 
+mod top_k;
+
+use std::collections::HashSet;
+
 use wherefore_graph::{EntityId, Triple};
 
 use crate::error::Result;
 use crate::retrieve::ScoredTriples;
+
+pub use top_k::{TopK, TopKConfig};
 
 /// The chosen evidence, best first, in the ids of the whole graph.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -15,6 +21,34 @@ pub struct Selection {
     /// Entities with the score that the retriever gave them as answers, best first. Topics are
     /// not among them.
     pub candidates: Vec<(EntityId, f32)>,
+}
+
+impl Selection {
+    /// The selection of the given triples of a subgraph, best first: what every selector ends
+    /// with. Candidates are the ends of these triples that are no topics and score above 0.
+    pub fn of(scored: &ScoredTriples, triples: &[usize]) -> Self {
+        let subgraph = &scored.subgraph;
+        let mut seen: HashSet<EntityId> = scored.topics.iter().copied().collect();
+        let mut candidates = Vec::new();
+        for &i in triples {
+            let t = subgraph.triples()[i];
+            for end in [t.head, t.tail] {
+                let score = scored.entity_scores[end.index()];
+                if seen.insert(end) && score > 0.0 {
+                    candidates.push((subgraph.entity(end), score));
+                }
+            }
+        }
+        candidates.sort_by(|a, b| b.1.total_cmp(&a.1));
+        Self {
+            triples: triples
+                .iter()
+                .map(|&i| (subgraph.triple(i), scored.triple_scores[i]))
+                .collect(),
+            topics: scored.topics.iter().map(|&t| subgraph.entity(t)).collect(),
+            candidates,
+        }
+    }
 }
 
 /// Chooses what the reasoner will read, best first.

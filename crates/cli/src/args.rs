@@ -1,0 +1,214 @@
+//! What can be typed.
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand, ValueEnum};
+
+/// Answers plain-language questions over your own knowledge graph, and proves each answer with
+/// triples that were looked up in the graph again.
+#[derive(Debug, Parser)]
+#[command(
+    name = "wherefore",
+    version,
+    arg_required_else_help = true,
+    disable_help_subcommand = true,
+    after_help = "\
+Exit status: 0 done; 1 done, and the answer is no; 2 something is wrong with what was given;
+3 wherefore itself failed. Results go to standard output, all else to standard error.
+
+Try it:
+  wherefore ask @toy 'Which stadium do the San Francisco Giants play in?'"
+)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Options of every command.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct Global {
+    /// Write the result, and errors, as JSON
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Write nothing but the result and errors
+    #[arg(long, short, global = true)]
+    pub(crate) quiet: bool,
+    /// When to use colour; `auto` means on a terminal, unless `NO_COLOR` is set
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub(crate) color: Color,
+}
+
+/// When to use colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Ask(Ask),
+    Load(Load),
+    Info(Info),
+    Sparql(Sparql),
+    Verify(Verify),
+}
+
+/// Answer a question, with the triples that prove the answer
+///
+/// Exit status 1 means that there is no answer: nothing in the graph bears on the question.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  wherefore ask @toy 'Where was the coach of the San Francisco Giants born?'
+  wherefore ask movies 'Who directed it?' --topic 'The Matrix' --json
+  echo 'Whose mascot is Lou Seal?' | wherefore ask @toy -")]
+pub(crate) struct Ask {
+    /// A graph folder made by `wherefore load`, or `@toy`, the built-in sample
+    pub(crate) graph: String,
+    /// The question, or `-` to read it from standard input
+    pub(crate) question: String,
+    /// An entity that the question is about, instead of looking for names in it; repeatable
+    #[arg(long = "topic", value_name = "NAME")]
+    pub(crate) topics: Vec<String>,
+    /// The method and its settings, as a TOML file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Read at most this many triples as evidence
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) top_k: Option<u32>,
+}
+
+/// Build a graph folder from files
+///
+/// Reads N-Triples, N-Quads, Turtle, TriG, RDF/XML, JSON-LD, TSV, CSV, `head|relation|tail` lines
+/// and JSON lines, plain or packed with gzip, zstd or xz. The folder appears when all is done; a
+/// graph that is replaced stays whole until then.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  wherefore load movies.nt.gz --out movies
+  wherefore load kb.txt --format pipe --out metaqa
+  wherefore load train.txt valid.txt --names entity_names.tsv --out fb15k
+  zcat dump.nq.gz | wherefore load - --format nq --memory 8G --out dump")]
+pub(crate) struct Load {
+    /// Files to load together, or `-` for standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// The graph folder to make
+    #[arg(long, value_name = "GRAPH")]
+    pub(crate) out: PathBuf,
+    /// Put the new graph into the place of the one that is there
+    #[arg(long)]
+    pub(crate) replace: bool,
+    /// The format, where names do not tell: nt, nq, ttl, trig, rdf, jsonld, tsv, csv, pipe, jsonl
+    #[arg(long, value_parser = crate::commands::load::parse_format)]
+    pub(crate) format: Option<wherefore_graph::Format>,
+    /// Columns of a table that hold head, relation and tail, by number or header name
+    #[arg(long, value_name = "H,R,T")]
+    pub(crate) columns: Option<String>,
+    /// Make numbers, dates and quoted texts among a table's tails literals instead of names
+    #[arg(long)]
+    pub(crate) typed: bool,
+    /// A predicate that gives labels, before rdfs:label, skos:prefLabel, schema:name and foaf:name;
+    /// repeatable
+    #[arg(long = "label", value_name = "PREDICATE")]
+    pub(crate) labels: Vec<String>,
+    /// A predicate that gives further names, beside skos:altLabel and schema:alternateName;
+    /// repeatable
+    #[arg(long = "alias", value_name = "PREDICATE")]
+    pub(crate) aliases: Vec<String>,
+    /// A table of entities and their names, between tabs; repeatable
+    #[arg(long, value_name = "FILE")]
+    pub(crate) names: Vec<PathBuf>,
+    /// The language in which labels are preferred
+    #[arg(long, value_name = "TAG", default_value = "en")]
+    pub(crate) language: String,
+    /// Memory to keep to, more or less; beyond it, sorting goes through the disk
+    #[arg(long, value_name = "SIZE", default_value = "4G", value_parser = crate::commands::load::parse_memory)]
+    pub(crate) memory: usize,
+    /// Threads to work with; 0 means one for each core
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) threads: usize,
+    /// Stop at the first malformed line
+    #[arg(long, conflicts_with = "max_errors")]
+    pub(crate) strict: bool,
+    /// Stop when more lines than this are malformed
+    #[arg(long, value_name = "N", default_value_t = u64::MAX, hide_default_value = true)]
+    pub(crate) max_errors: u64,
+}
+
+/// Show what a graph holds: counts, relations with examples, degrees, sizes
+#[derive(Debug, clap::Args)]
+pub(crate) struct Info {
+    /// A graph folder made by `wherefore load`
+    pub(crate) graph: PathBuf,
+    /// Verify the checksums of all files
+    #[arg(long)]
+    pub(crate) check: bool,
+    /// Show this many relations, the most frequent first
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub(crate) relations: usize,
+    /// Show all relations
+    #[arg(long, conflicts_with = "relations")]
+    pub(crate) all: bool,
+}
+
+/// Run a SPARQL 1.1 query over a graph
+///
+/// Names that are not IRIs are written `<name:Forrest%20Gump>`, or `:starred_actors` for short.
+/// `ASK` that finds nothing ends with exit status 1.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  wherefore sparql movies 'SELECT ?film WHERE { ?film :directed_by <name:Robert%20Zemeckis> }'
+  wherefore sparql movies --file query.rq --results csv > films.csv")]
+pub(crate) struct Sparql {
+    /// A graph folder made by `wherefore load`
+    pub(crate) graph: PathBuf,
+    /// The query, or `-` to read it from standard input
+    #[arg(required_unless_present = "file")]
+    pub(crate) query: Option<String>,
+    /// Read the query from a file
+    #[arg(long, value_name = "FILE", conflicts_with = "query")]
+    pub(crate) file: Option<PathBuf>,
+    /// How results are written; a table unless `--json` is given
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) results: Option<crate::commands::sparql::Results>,
+    /// Stop after so many seconds; 0 means never
+    #[arg(long, value_name = "SECONDS", default_value_t = 60.0)]
+    pub(crate) timeout: f64,
+    /// Give at most this many rows
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
+}
+
+/// Check a saved answer against a graph: is its evidence still there?
+///
+/// Exit status 1 means that an answer no longer holds.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Example:
+  wherefore ask @toy 'Whose mascot is Lou Seal?' --json > answer.json
+  wherefore verify answer.json --graph @toy")]
+pub(crate) struct Verify {
+    /// An answer saved from `wherefore ask --json`, or `-` to read it from standard input
+    pub(crate) answer: PathBuf,
+    /// A graph folder made by `wherefore load`, or `@toy`, the built-in sample
+    #[arg(long)]
+    pub(crate) graph: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn arguments_are_well_formed() {
+        super::Args::command().debug_assert();
+    }
+}

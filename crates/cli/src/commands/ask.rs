@@ -1,0 +1,158 @@
+//! `wherefore ask`: a question, its answers, and why.
+
+use std::path::Path;
+
+use anyhow::Context;
+use wherefore::answer::{Answer, AnswerEntity, Status};
+use wherefore::config::SelectorConfig;
+use wherefore::{Observer, PipelineConfig, Question, Stage};
+
+use super::read_text;
+use crate::args::Ask;
+use crate::errors::Exit;
+use crate::open::open;
+use crate::output::{Arrows, Output, counted, shown};
+
+/// Answers shown to people; `--json` has all.
+const SHOWN_ANSWERS: usize = 10;
+
+pub(crate) fn run(args: &Ask, output: &Output) -> anyhow::Result<Exit> {
+    let config = config(args)?;
+    let question = Question::new(question(args)?).about(&args.topics);
+    // before the graph is opened: it may be large
+    question.check()?;
+    let pipeline = config.build()?;
+    let graph = open(&args.graph)?;
+    let mut notes = Notes::default();
+    let answer = pipeline.answer(&question, graph.as_ref(), &mut notes)?;
+    for note in &notes.0 {
+        output.note("note", note);
+    }
+    if output.json {
+        output.print_json(&answer)?;
+    } else {
+        output.print(&written(&answer, output))?;
+    }
+    if answer.status == Status::Answered {
+        return Ok(Exit::Done);
+    }
+    if answer.links.is_empty() {
+        output.note("hint", "name an entity of the graph with `--topic NAME`");
+    }
+    Ok(Exit::No)
+}
+
+fn config(args: &Ask) -> anyhow::Result<PipelineConfig> {
+    let mut config = match &args.config {
+        Some(path) => PipelineConfig::from_toml(&read_text(path, 1 << 20)?)
+            .with_context(|| format!("cannot use the configuration `{}`", path.display()))?,
+        None => PipelineConfig::default(),
+    };
+    if let Some(k) = args.top_k {
+        match &mut config.select {
+            SelectorConfig::TopK(top_k) => top_k.k = k as usize,
+        }
+    }
+    Ok(config)
+}
+
+fn question(args: &Ask) -> anyhow::Result<String> {
+    if args.question == "-" {
+        let text = read_text(Path::new("-"), 1 << 20)?;
+        return Ok(text.trim_end_matches(['\n', '\r']).to_owned());
+    }
+    Ok(args.question.clone())
+}
+
+/// What the retriever had to leave out.
+#[derive(Default)]
+struct Notes(Vec<String>);
+
+impl Observer for Notes {
+    fn stage(&mut self, stage: Stage<'_>) {
+        if let Stage::Retrieved(scored) = stage {
+            self.0.clone_from(&scored.notes);
+        }
+    }
+}
+
+/// The answer for people.
+fn written(answer: &Answer, output: &Output) -> String {
+    let mut text = String::new();
+    if answer.answers.is_empty() {
+        let reason = answer.reason.as_deref().unwrap_or("nothing was found");
+        text += &format!("{} {}\n", output.bold("No answer:"), shown(reason));
+    } else {
+        let some = &answer.answers[..answer.answers.len().min(SHOWN_ANSWERS)];
+        text += &answers(some, output);
+        let more = answer.answers.len() - some.len();
+        if more > 0 {
+            let line = format!("… and {more} more; `--json` has them all");
+            text += &format!("{}\n", output.dim(&line));
+        }
+        if let Some(prose) = &answer.text {
+            text += &format!("\n{}\n", shown(prose));
+        }
+        text += "\nbecause\n";
+        text += &because(answer, some, output);
+    }
+    text + "\n" + &output.dim(&footer(answer)) + "\n"
+}
+
+fn answers(answers: &[AnswerEntity], output: &Output) -> String {
+    let width = |name: &str| name.chars().count();
+    let names: Vec<_> = answers.iter().map(|a| shown(&a.name)).collect();
+    let widest = names.iter().map(|n| width(n)).max().unwrap_or(0).min(60);
+    let mut text = String::new();
+    for (answer, name) in answers.iter().zip(&names) {
+        let gap = " ".repeat(widest.saturating_sub(width(name)) + 2);
+        let percent = format!("{:>3.0}%", answer.confidence * 100.0);
+        text += &format!("{}{gap}{}\n", output.bold(name), output.dim(&percent));
+    }
+    text
+}
+
+/// The rationales of the answers, each triple once.
+fn because(answer: &Answer, answers: &[AnswerEntity], output: &Output) -> String {
+    let mut arrows = Arrows::default();
+    let mut written = std::collections::HashSet::new();
+    let mut text = String::new();
+    for &i in answers.iter().flat_map(|a| &a.rationale) {
+        let triple = &answer.evidence[i];
+        if written.insert(i) {
+            let mark = if triple.verified {
+                output.green("✓")
+            } else {
+                output.red("✗")
+            };
+            text += &format!("  {mark} {}\n", arrows.arrow(triple, output));
+        }
+    }
+    text
+}
+
+fn footer(answer: &Answer) -> String {
+    let mut parts = Vec::new();
+    if !answer.links.is_empty() {
+        let names: Vec<_> = answer.links.iter().map(|l| shown(&l.name)).collect();
+        parts.push(format!("about {}", names.join(", ")));
+    }
+    if !answer.evidence.is_empty() {
+        let count = answer.evidence.len();
+        let verified = answer.evidence.iter().filter(|e| e.verified).count();
+        let triples = counted(count, "triple", "triples");
+        parts.push(if verified == count {
+            format!("{triples} of evidence, all verified")
+        } else {
+            format!("{verified} of {triples} of evidence verified")
+        });
+    }
+    if let Some(&total) = answer.timings_ms.get("total") {
+        parts.push(match total {
+            ms if ms < 1.0 => format!("{ms:.2} ms"),
+            ms if ms < 1000.0 => format!("{ms:.1} ms"),
+            ms => format!("{:.1} s", ms / 1000.0),
+        });
+    }
+    parts.join(" · ")
+}

@@ -1,0 +1,30 @@
+//! One file for each command.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use anyhow::Context;
+
+pub(crate) mod ask;
+pub(crate) mod info;
+pub(crate) mod load;
+pub(crate) mod sparql;
+pub(crate) mod verify;
+
+/// Reads a text of at most `limit` bytes, `-` from standard input. What is longer is cut there;
+/// the caller allows for more than it takes.
+fn read_text(path: &Path, limit: u64) -> anyhow::Result<String> {
+    let mut bytes = Vec::new();
+    let (read, name) = if path == Path::new("-") {
+        let read = io::stdin().lock().take(limit).read_to_end(&mut bytes);
+        (read, "standard input".to_owned())
+    } else {
+        let read = File::open(path).and_then(|file| file.take(limit).read_to_end(&mut bytes));
+        (read, format!("`{}`", path.display()))
+    };
+    read.with_context(|| format!("cannot read {name}"))?;
+    String::from_utf8(bytes)
+        .map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e.utf8_error()))
+        .with_context(|| format!("cannot read {name}"))
+}

@@ -1,0 +1,77 @@
+//! `wherefore sparql`: a SPARQL 1.1 query over a graph folder.
+
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::time::Duration;
+
+use anyhow::Context;
+use clap::ValueEnum;
+use wherefore_graph::Store;
+use wherefore_graph::sparql::{ResultFormat, SparqlOptions, write};
+
+use super::read_text;
+use crate::args::Sparql;
+use crate::errors::Exit;
+use crate::output::Output;
+
+/// The longest query text that is read.
+const MAX_QUERY_BYTES: u64 = (1 << 20) + 1;
+
+/// How results are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Results {
+    Table,
+    Json,
+    Csv,
+    Tsv,
+    Xml,
+    Nt,
+    Ttl,
+}
+
+pub(crate) fn run(args: &Sparql, output: &Output) -> anyhow::Result<Exit> {
+    let text = match (&args.query, &args.file) {
+        (Some(query), _) if query != "-" => query.clone(),
+        (_, Some(file)) => read_text(file, MAX_QUERY_BYTES)?,
+        _ => read_text("-".as_ref(), MAX_QUERY_BYTES)?,
+    };
+    let store = Store::open(&args.graph)
+        .with_context(|| format!("cannot open the graph `{}`", args.graph.display()))?;
+    let options = SparqlOptions {
+        timeout: (args.timeout > 0.0).then(|| Duration::from_secs_f64(args.timeout.min(1e9))),
+        max_rows: args.limit,
+    };
+    let results = args.results.unwrap_or(if output.json {
+        Results::Json
+    } else {
+        Results::Table
+    });
+    let format = match results {
+        Results::Table => ResultFormat::Table {
+            width: if io::stdout().is_terminal() { 48 } else { 200 },
+        },
+        Results::Json => ResultFormat::Json,
+        Results::Csv => ResultFormat::Csv,
+        Results::Tsv => ResultFormat::Tsv,
+        Results::Xml => ResultFormat::Xml,
+        Results::Nt => ResultFormat::NTriples,
+        Results::Ttl => ResultFormat::Turtle,
+    };
+    // not the locked one: the query runs on a thread of its own
+    let mut out = BufWriter::new(io::stdout());
+    let written = write(&store, &text, &options, format, &mut out)?;
+    if matches!(results, Results::Json | Results::Xml) {
+        out.write_all(b"\n")
+            .context("cannot write to standard output")?;
+    }
+    out.flush().context("cannot write to standard output")?;
+    if written.is_cut {
+        output.note(
+            "note",
+            &format!("only the first {} rows are shown", written.rows),
+        );
+    }
+    Ok(match written.boolean {
+        Some(false) => Exit::No,
+        _ => Exit::Done,
+    })
+}

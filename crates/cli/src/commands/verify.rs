@@ -1,0 +1,132 @@
+//! `wherefore verify`: does a saved answer still hold?
+
+use anyhow::Context;
+use serde::Serialize;
+use wherefore::answer::{Answer, Status};
+use wherefore::verify::{AnswerCheck, EvidenceState, Verification, verify};
+
+use super::read_text;
+use crate::args::Verify;
+use crate::errors::{Exit, UserError};
+use crate::open::open;
+use crate::output::{Arrows, Output, counted, shown};
+
+/// The largest answer that is read.
+const MAX_ANSWER_BYTES: u64 = 64 << 20;
+
+pub(crate) fn run(args: &Verify, output: &Output) -> anyhow::Result<Exit> {
+    let path = args.answer.display();
+    let text = read_text(&args.answer, MAX_ANSWER_BYTES)?;
+    let answer: Answer = serde_json::from_str(&text)
+        .map_err(|e| UserError {
+            code: "not-an-answer",
+            message: e.to_string(),
+            hint: "save one with `wherefore ask GRAPH QUESTION --json > answer.json`".into(),
+        })
+        .with_context(|| format!("`{path}` is not an answer"))?;
+    let graph = open(&args.graph)?;
+    let verification = verify(&answer, graph.as_ref())?;
+    if output.json {
+        output.print_json(&report(&answer, &verification))?;
+    } else {
+        output.print(&written(&answer, &verification, output))?;
+    }
+    Ok(if verification.holds {
+        Exit::Done
+    } else {
+        Exit::No
+    })
+}
+
+/// The verification with what it speaks of.
+#[derive(Serialize)]
+struct Report<'a> {
+    question: &'a str,
+    holds: bool,
+    answers: &'a [AnswerCheck],
+    evidence: Vec<EvidenceReport<'a>>,
+}
+
+#[derive(Serialize)]
+struct EvidenceReport<'a> {
+    head: &'a str,
+    relation: &'a str,
+    tail: &'a str,
+    state: EvidenceState,
+}
+
+fn report<'a>(answer: &'a Answer, verification: &'a Verification) -> Report<'a> {
+    Report {
+        question: &answer.question,
+        holds: verification.holds,
+        answers: &verification.answers,
+        evidence: answer
+            .evidence
+            .iter()
+            .zip(&verification.evidence)
+            .map(|(e, &state)| EvidenceReport {
+                head: &e.head,
+                relation: &e.relation,
+                tail: &e.tail,
+                state,
+            })
+            .collect(),
+    }
+}
+
+/// The verification for people: each answer, its rationale, and what else is gone.
+fn written(answer: &Answer, verification: &Verification, output: &Output) -> String {
+    let mark = |good| {
+        if good {
+            output.green("✓")
+        } else {
+            output.red("✗")
+        }
+    };
+    let mut arrows = Arrows::default();
+    let mut triple = |i: usize| {
+        let state = verification.evidence[i];
+        let arrow = arrows.arrow(&answer.evidence[i], output);
+        let remark = match state {
+            EvidenceState::Found => "",
+            EvidenceState::Renamed => "  (called otherwise in the graph)",
+            EvidenceState::Gone => "  (not in the graph)",
+        };
+        let mark = mark(state == EvidenceState::Found);
+        format!("{mark} {arrow}{remark}\n")
+    };
+    let mut text = String::new();
+    let mut in_rationale = vec![false; answer.evidence.len()];
+    for (check, entity) in verification.answers.iter().zip(&answer.answers) {
+        let verdict = match &check.reason {
+            None => "holds".to_owned(),
+            Some(reason) => format!("does not hold: {}", shown(reason)),
+        };
+        text += &format!("{} {verdict}\n", output.bold(&shown(&check.name)));
+        for &i in &entity.rationale {
+            if i < in_rationale.len() {
+                in_rationale[i] = true;
+                text += &format!("  {}", triple(i));
+            }
+        }
+    }
+    let missing: Vec<usize> = (0..in_rationale.len())
+        .filter(|&i| !in_rationale[i] && verification.evidence[i] != EvidenceState::Found)
+        .collect();
+    if !missing.is_empty() {
+        text += "Evidence beside the rationales that changed\n";
+        for i in missing {
+            text += &format!("  {}", triple(i));
+        }
+    }
+    if answer.status == Status::Abstained {
+        text += "The answer abstained, so there is nothing to prove\n";
+    }
+    let found = verification
+        .evidence
+        .iter()
+        .filter(|s| **s == EvidenceState::Found)
+        .count();
+    let all = counted(verification.evidence.len(), "triple", "triples");
+    text + &output.dim(&format!("{found} of {all} found in the graph")) + "\n"
+}

@@ -1,0 +1,296 @@
+//! The command as it is typed: what it prints, where, and how it ends.
+
+#![expect(clippy::unwrap_used, reason = "a test may fail")]
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use wherefore_graph::{Input, LoadOptions, load, toy};
+
+const BORN: &str = "Where was the coach of the San Francisco Giants born?";
+const PLAY: &str = "Which stadium do the San Francisco Giants play in?";
+const WON: &str = "Which World Series did the San Francisco Giants win?";
+
+fn wherefore() -> Command {
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("wherefore"));
+    command
+        .env_remove("NO_COLOR")
+        .env_remove("TERM")
+        .env("COLUMNS", "100")
+        .stdin(Stdio::null());
+    command
+}
+
+fn run(args: &[&str]) -> Output {
+    wherefore().args(args).output().unwrap()
+}
+
+fn fed(args: &[&str], input: &[u8]) -> Output {
+    let mut child = wherefore()
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // a reader that has seen enough closes its end
+    let _ = child.stdin.take().unwrap().write_all(input);
+    child.wait_with_output().unwrap()
+}
+
+/// Exit status, standard output and standard error in one text, times left out.
+fn shown(output: &Output) -> String {
+    format!(
+        "status: {}\n--- stdout\n{}--- stderr\n{}",
+        output.status.code().unwrap(),
+        String::from_utf8(output.stdout.clone()).unwrap(),
+        String::from_utf8(output.stderr.clone()).unwrap(),
+    )
+}
+
+macro_rules! assert_shown {
+    ($name:expr, $output:expr) => {
+        insta::with_settings!({
+            filters => vec![
+                (r"\d+\.\d+ (ms|s)\b", "[time]"),
+                (r#""(link|retrieve|select|organize|reason|verify|total)": \d[\d.e-]*"#, r#""$1": [ms]"#),
+            ],
+            omit_expression => true,
+        }, {
+            insta::assert_snapshot!($name, shown(&$output));
+        });
+    };
+}
+
+#[test]
+fn help_texts() {
+    assert_shown!("help", run(&["--help"]));
+    assert_shown!("help_ask", run(&["ask", "--help"]));
+    assert_shown!("help_verify", run(&["verify", "--help"]));
+}
+
+#[test]
+fn answers_for_people() {
+    assert_shown!("ask_one_hop", run(&["ask", "@toy", PLAY]));
+    assert_shown!("ask_two_hops", run(&["ask", "@toy", BORN]));
+    assert_shown!("ask_several", run(&["ask", "@toy", WON]));
+    let unnamed = run(&["ask", "@toy", "What is the capacity of Oracle Park?"]);
+    assert_shown!("ask_through_an_unnamed_node", unnamed);
+}
+
+#[test]
+fn colour_is_used_when_asked_for() {
+    let colored = run(&["ask", "@toy", PLAY, "--color", "always"]);
+    assert!(String::from_utf8_lossy(&colored.stdout).contains("\x1b[1mOracle Park\x1b[0m"));
+    for args in [
+        &["ask", "@toy", PLAY][..],
+        &["ask", "@toy", PLAY, "--color=never"],
+    ] {
+        assert!(!run(args).stdout.contains(&0x1b));
+    }
+}
+
+#[test]
+fn answers_as_json() {
+    let output = run(&["ask", "@toy", BORN, "--json"]);
+    assert_shown!("ask_json", output);
+    let answer: wherefore::Answer = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(answer.answers[0].name, "Landes de Bussac");
+}
+
+#[test]
+fn no_answer_is_status_one() {
+    assert_shown!("ask_unlinked", run(&["ask", "@toy", "Who wrote Hamlet?"]));
+    let quiet = run(&["--quiet", "ask", "@toy", "Who wrote Hamlet?"]);
+    assert_eq!(quiet.status.code(), Some(1));
+    assert!(quiet.stderr.is_empty());
+    let unrelated = run(&["ask", "@toy", "Do the San Francisco Giants knit?", "--json"]);
+    assert_shown!("ask_abstained_json", unrelated);
+}
+
+#[test]
+fn a_question_comes_from_standard_input() {
+    let output = fed(&["ask", "@toy", "-"], format!("{PLAY}\n").as_bytes());
+    assert_eq!(output.stdout[..11], *b"Oracle Park");
+    assert_shown!(
+        "ask_stdin_not_text",
+        fed(&["ask", "@toy", "-"], b"Where \xff?")
+    );
+}
+
+#[test]
+fn topics_and_top_k_and_config() {
+    let topic = run(&[
+        "ask",
+        "@toy",
+        "Where do they play?",
+        "--topic",
+        "san francisco giants",
+    ]);
+    assert_eq!(topic.stdout[..11], *b"Oracle Park");
+    let one = run(&["ask", "@toy", WON, "--top-k", "1", "--json"]);
+    let answer: wherefore::Answer = serde_json::from_slice(&one.stdout).unwrap();
+    assert_eq!(answer.evidence.len(), 1);
+
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("two.toml");
+    std::fs::write(&file, "[select]\nkind = \"top-k\"\nk = 2\n").unwrap();
+    let two = run(&[
+        "ask",
+        "@toy",
+        WON,
+        "--json",
+        "--config",
+        file.to_str().unwrap(),
+    ]);
+    let answer: wherefore::Answer = serde_json::from_slice(&two.stdout).unwrap();
+    assert_eq!(answer.evidence.len(), 2);
+}
+
+#[test]
+fn mistakes_have_three_lines_and_status_two() {
+    let near = ["ask", "@toy", "Where?", "--topic", "San Fransisco Giants"];
+    assert_shown!("error_unknown_topic", run(&near));
+    assert_shown!(
+        "error_unknown_topic_json",
+        run(&[&near[..], &["--json"]].concat())
+    );
+    assert_shown!("error_empty_question", run(&["ask", "@toy", " "]));
+    assert_shown!(
+        "error_no_such_folder",
+        run(&["ask", "no-such-folder", "Where?"])
+    );
+    assert_shown!("error_no_such_sample", run(&["ask", "@tory", "Where?"]));
+    assert_shown!("error_missing_argument", run(&["ask", "@toy"]));
+    assert_shown!(
+        "error_unknown_option",
+        run(&["ask", "@toy", "Where?", "--tpic", "x"])
+    );
+    assert_shown!(
+        "error_bad_value_json",
+        run(&["ask", "@toy", "Where?", "--top-k", "0", "--json"])
+    );
+    assert_shown!("error_unknown_command", run(&["aks", "@toy"]));
+    assert_shown!(
+        "error_no_config",
+        run(&["ask", "@toy", "Where?", "--config", "none.toml"])
+    );
+}
+
+#[test]
+fn a_bad_config_is_named_with_its_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("bad.toml");
+    std::fs::write(&file, "[select]\nkind = \"top-k\"\nkay = 2\n").unwrap();
+    let output = wherefore()
+        .current_dir(folder.path())
+        .args(["ask", "@toy", "Where?", "--config", "bad.toml"])
+        .output()
+        .unwrap();
+    assert_shown!("error_bad_config", output);
+}
+
+#[test]
+fn a_question_of_any_length_or_letters_is_survived() {
+    let long = PLAY.repeat(2000);
+    assert_shown!("error_long_question", run(&["ask", "@toy", &long]));
+    let longer = fed(&["ask", "@toy", "-"], &vec![b'a'; 3 << 20]);
+    assert_eq!(longer.status.code(), Some(2));
+
+    let strange = "🎉\u{7}Which\x1b[2J stadium\u{202e} do the San\tFrancisco\nGiants play in? \u{1F468}\u{200D}";
+    assert_shown!("ask_control_characters", run(&["ask", "@toy", strange]));
+    let topic = run(&["ask", "@toy", "Where?", "--topic", "\x1b[2JX"]);
+    assert!(!topic.stderr.contains(&0x1b));
+}
+
+#[test]
+fn a_closed_pipe_ends_quietly() {
+    for args in [&["ask", "@toy", "-"][..], &["ask", "@toy", "-", "--json"]] {
+        let mut child = wherefore()
+            .args(args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // gone before the question is even asked
+        drop(child.stdout.take());
+        child
+            .stdin
+            .take()
+            .unwrap()
+            .write_all(PLAY.as_bytes())
+            .unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(0));
+        assert!(output.stderr.is_empty(), "{}", shown(&output));
+    }
+}
+
+/// The toy graph without the facts of one relation, as a folder.
+fn stored(folder: &Path, without: &str) -> String {
+    let table = folder.join("toy.tsv");
+    let lines: String = toy::FACTS
+        .iter()
+        .filter(|(_, relation, _)| *relation != without)
+        .map(|(head, relation, tail)| format!("{head}\t{relation}\t{tail}\n"))
+        .collect();
+    std::fs::write(&table, lines).unwrap();
+    let graph = folder.join("graph");
+    load(
+        &[Input::File(table)],
+        &graph,
+        &LoadOptions::default(),
+        &|_| {},
+    )
+    .unwrap();
+    graph.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_loaded_graph_answers_like_the_built_in_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let graph = stored(folder.path(), "");
+    for question in [PLAY, BORN, WON, "What is the capacity of Oracle Park?"] {
+        let names = |graph: &str| {
+            let output = run(&["ask", graph, question, "--json"]);
+            let answer: wherefore::Answer = serde_json::from_slice(&output.stdout).unwrap();
+            let mut names: Vec<_> = answer.answers.into_iter().map(|a| a.name).collect();
+            names.sort();
+            names
+        };
+        assert!(!names("@toy").is_empty());
+        assert_eq!(names(&graph), names("@toy"), "{question}");
+    }
+}
+
+#[test]
+fn saved_answers_are_verified() {
+    let folder = tempfile::tempdir().unwrap();
+    let graph = stored(folder.path(), "born_in");
+    let answer = run(&["ask", "@toy", BORN, "--json"]).stdout;
+    assert_shown!(
+        "verify_holds",
+        fed(&["verify", "-", "--graph", "@toy"], &answer)
+    );
+    assert_shown!(
+        "verify_gone",
+        fed(&["verify", "-", "--graph", &graph], &answer)
+    );
+    let json = fed(&["verify", "-", "--graph", &graph, "--json"], &answer);
+    assert_shown!("verify_gone_json", json);
+    let nothing = run(&["ask", "@toy", "Who wrote Hamlet?", "--json"]).stdout;
+    assert_shown!(
+        "verify_abstained",
+        fed(&["verify", "-", "--graph", "@toy"], &nothing)
+    );
+    assert_shown!(
+        "verify_no_answer",
+        fed(&["verify", "-", "--graph", "@toy"], b"{}")
+    );
+    assert_shown!(
+        "verify_no_file",
+        run(&["verify", "none.json", "--graph", "@toy"])
+    );
+}

@@ -1,0 +1,477 @@
+//! Runs a pipeline over questions and leaves a folder that tells all: what was run, every answer,
+//! every metric.
+//!
+//! ```text
+//! run.json       version, config, seed, topics, questions: what the run is
+//! answers.jsonl  one line for each question, in the order of the questions
+//! metrics.json   written when the last line is there
+//! ```
+//!
+//! Questions are answered on all cores and written in order, so that a run stopped half-way has
+//! the first lines of the whole one; run again, it goes on after them. A half-written last line
+//! is done anew. Lines differ between runs in `timings_ms` alone.
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc;
+
+use serde::{Deserialize, Serialize};
+use wherefore::retrieve::ScoredTriples;
+use wherefore::{Answer, Observer, Pipeline, Stage};
+use wherefore_graph::{Graph, MemoryGraph};
+
+use crate::error::{Error, Result};
+use crate::metrics::{Observation, Options, RecallAtK, Scores, TopicSource, recall_at};
+use crate::questions::{GoldQuestion, json_records, resolve, utf8};
+use crate::supervise::ShortestPaths;
+
+/// Lines that may be on their way to the writer before workers pause.
+const LINES_AHEAD: usize = 256;
+
+/// What a run is. Two runs are the same if these are.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunDescription {
+    /// Version of this program.
+    pub version: String,
+    /// The resolved configuration.
+    pub config: serde_json::Value,
+    /// The seed.
+    pub seed: u64,
+    /// Whether gold topics were given.
+    pub topics: TopicSource,
+    /// The k at which retrieval was measured.
+    pub ks: Vec<usize>,
+    /// The ids of the questions, in order.
+    pub questions: Vec<String>,
+}
+
+impl RunDescription {
+    /// Describes a run of `config` over `questions`.
+    pub fn new(
+        config: serde_json::Value,
+        seed: u64,
+        topics: TopicSource,
+        options: &Options,
+        questions: &[GoldQuestion],
+    ) -> Self {
+        Self {
+            version: env!("CARGO_PKG_VERSION").into(),
+            config,
+            seed,
+            topics,
+            ks: options.ks.clone(),
+            questions: questions.iter().map(|q| q.id.clone()).collect(),
+        }
+    }
+
+    fn difference(&self, other: &Self) -> Option<&'static str> {
+        [
+            (self.version != other.version, "version"),
+            (self.config != other.config, "configuration"),
+            (self.seed != other.seed, "seed"),
+            (self.topics != other.topics, "source of topics"),
+            (self.ks != other.ks, "list of `k`"),
+            (self.questions != other.questions, "list of questions"),
+        ]
+        .into_iter()
+        .find_map(|(differs, what)| differs.then_some(what))
+    }
+}
+
+/// One line of `answers.jsonl`: the answer with all its stages, and what only the run can know.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RunLine {
+    /// The question's id.
+    pub id: String,
+    /// Entities and triples of the question's subgraph.
+    pub subgraph: (usize, usize),
+    /// What had to be left out of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// Recall of the scored triples at each k.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub retrieval: Vec<RecallAtK>,
+    /// The answer.
+    #[serde(flatten)]
+    pub answer: Answer,
+}
+
+impl From<&RunLine> for Observation {
+    fn from(line: &RunLine) -> Self {
+        Observation {
+            retrieval: line.retrieval.clone(),
+            ..Observation::from(&line.answer)
+        }
+    }
+}
+
+/// Answers one question of a benchmark and measures the retrieval on the way.
+///
+/// Questions that bring their own triples are asked over those. What is wrong with the question
+/// itself (no words, a topic that the graph does not have) is an abstention, not an error.
+pub fn answer_line(
+    pipeline: &Pipeline,
+    graph: &dyn Graph,
+    question: &GoldQuestion,
+    topics: TopicSource,
+    ks: &[usize],
+) -> Result<RunLine> {
+    let own = (!question.triples.is_empty())
+        .then(|| MemoryGraph::from_names(question.triples.iter().map(|[h, r, t]| (h, r, t))));
+    let graph = own.as_ref().map_or(graph, |own| own as &dyn Graph);
+    let asked = match topics {
+        TopicSource::Gold => question.with_gold_topics(),
+        TopicSource::Linked => question.without_topics(),
+    };
+    let mut watch = Watch {
+        question,
+        graph,
+        ks,
+        line: RunLine {
+            id: question.id.clone(),
+            ..RunLine::default()
+        },
+        failed: None,
+    };
+    let answer = match pipeline.answer(&asked, graph, &mut watch) {
+        Ok(answer) => answer,
+        Err(wherefore::Error::Graph(e)) => return Err(e.into()),
+        Err(e) => Answer {
+            question: question.question.clone(),
+            reason: Some(e.to_string()),
+            ..Answer::default()
+        },
+    };
+    match watch.failed {
+        Some(error) => Err(error),
+        None => Ok(RunLine {
+            answer,
+            ..watch.line
+        }),
+    }
+}
+
+/// Sees the scored triples before the selector does.
+struct Watch<'a> {
+    question: &'a GoldQuestion,
+    graph: &'a dyn Graph,
+    ks: &'a [usize],
+    line: RunLine,
+    failed: Option<Error>,
+}
+
+impl Observer for Watch<'_> {
+    fn stage(&mut self, stage: Stage<'_>) {
+        if let Stage::Retrieved(scored) = stage {
+            self.line.subgraph = (
+                scored.subgraph.entities().len(),
+                scored.subgraph.triples().len(),
+            );
+            self.line.notes.clone_from(&scored.notes);
+            match self.recall(scored) {
+                Ok(recall) => self.line.retrieval = recall,
+                Err(error) => self.failed = Some(error),
+            }
+        }
+    }
+}
+
+impl Watch<'_> {
+    fn recall(&self, scored: &ScoredTriples) -> Result<Vec<RecallAtK>> {
+        let found = resolve(self.question, self.graph)?;
+        let labels = ShortestPaths::default().label(
+            &scored.subgraph,
+            &found.topic_entities(),
+            &found.answer_entities(),
+        )?;
+        let mut ranked: Vec<_> = scored
+            .subgraph
+            .triples()
+            .iter()
+            .copied()
+            .zip(scored.triple_scores.iter().copied())
+            .collect();
+        ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
+        let ends =
+            |t: &wherefore_graph::Triple| [t.head, t.tail].map(|own| scored.subgraph.entity(own));
+        Ok(recall_at(
+            &ranked,
+            ends,
+            &labels.positives.triples,
+            &found.answers,
+            self.ks,
+        ))
+    }
+}
+
+/// Runs `answer` over the questions into `folder`, after the lines that are there already.
+///
+/// `progress` is called after each line with the number done; it may return `false` to stop,
+/// which leaves a folder that can be gone on with, and gives `None`.
+pub fn run(
+    folder: &Path,
+    description: &RunDescription,
+    questions: &[GoldQuestion],
+    options: &Options,
+    answer: &(dyn Fn(&GoldQuestion) -> Result<RunLine> + Sync),
+    progress: &mut dyn FnMut(usize, &RunLine) -> bool,
+) -> Result<Option<Scores>> {
+    std::fs::create_dir_all(folder).map_err(Error::io("create", folder))?;
+    describe(folder, description)?;
+    let path = folder.join("answers.jsonl");
+    let mut lines = resume(&path, description)?;
+    let file = OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(&path)
+        .map_err(Error::io("write", &path))?;
+    let finished = answer_in_order(&questions[lines.len()..], answer, &mut |line| {
+        let mut out = BufWriter::new(&file);
+        serde_json::to_writer(&mut out, &line)
+            .map_err(std::io::Error::from)
+            .and_then(|()| out.write_all(b"\n"))
+            .and_then(|()| out.flush())
+            .map_err(Error::io("write", &path))?;
+        lines.push(line);
+        Ok(progress(lines.len(), &lines[lines.len() - 1]))
+    })?;
+    if !finished {
+        return Ok(None);
+    }
+    let observations: Vec<_> = lines.iter().map(|l| Some(Observation::from(l))).collect();
+    let scores = Scores::new(questions, &observations, options)?;
+    let mut metrics = scores.metrics();
+    metrics.topics = Some(description.topics);
+    write_json(&folder.join("metrics.json"), &metrics)?;
+    Ok(Some(scores))
+}
+
+/// Answers on all cores and hands the lines on in order. False if `take` stopped it.
+fn answer_in_order(
+    questions: &[GoldQuestion],
+    answer: &(dyn Fn(&GoldQuestion) -> Result<RunLine> + Sync),
+    take: &mut dyn FnMut(RunLine) -> Result<bool>,
+) -> Result<bool> {
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let next = AtomicUsize::new(0);
+    let stop = AtomicBool::new(false);
+    let (sender, receiver) = mpsc::sync_channel(LINES_AHEAD);
+    std::thread::scope(|scope| {
+        for _ in 0..threads.min(questions.len()) {
+            let sender = sender.clone();
+            let (next, stop) = (&next, &stop);
+            scope.spawn(move || {
+                while !stop.load(Ordering::Relaxed) {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(question) = questions.get(at) else {
+                        break;
+                    };
+                    // the receiver is gone only when the run is being stopped
+                    if sender.send((at, answer(question))).is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+        drop(sender);
+        let mut waiting = BTreeMap::new();
+        let mut due = 0;
+        for (at, line) in receiver {
+            waiting.insert(at, line);
+            while let Some(line) = waiting.remove(&due) {
+                due += 1;
+                match line.and_then(&mut *take) {
+                    Ok(true) => {}
+                    other => {
+                        stop.store(true, Ordering::Relaxed);
+                        return other;
+                    }
+                }
+            }
+        }
+        Ok(true)
+    })
+}
+
+/// Writes `run.json`, or holds the one that is there against `description`.
+fn describe(folder: &Path, description: &RunDescription) -> Result<()> {
+    let path = folder.join("run.json");
+    if !path.exists() {
+        return write_json(&path, description);
+    }
+    let bytes = std::fs::read(&path).map_err(Error::io("read", &path))?;
+    let found: Option<RunDescription> = serde_json::from_slice(&bytes).ok();
+    let what = match &found {
+        Some(found) => found.difference(description),
+        None => Some("`run.json`"),
+    };
+    match what {
+        Some(what) => Err(Error::OtherRun {
+            path: folder.into(),
+            what,
+        }),
+        None => Ok(()),
+    }
+}
+
+/// The lines that are there; a last line without an end is cut off the file.
+fn resume(path: &Path, description: &RunDescription) -> Result<Vec<RunLine>> {
+    if !path.exists() {
+        return Ok(Vec::new());
+    }
+    let bytes = std::fs::read(path).map_err(Error::io("read", path))?;
+    let whole = bytes
+        .iter()
+        .rposition(|&b| b == b'\n')
+        .map_or(0, |end| end + 1);
+    if whole < bytes.len() {
+        File::options()
+            .write(true)
+            .open(path)
+            .and_then(|file| file.set_len(whole as u64))
+            .map_err(Error::io("write", path))?;
+    }
+    let lines = json_records::<RunLine>(path, utf8(path, &bytes[..whole])?, "run lines")?;
+    let fits = lines.len() <= description.questions.len()
+        && lines
+            .iter()
+            .zip(&description.questions)
+            .all(|((_, line), id)| line.id == *id);
+    if !fits {
+        return Err(Error::OtherRun {
+            path: path.into(),
+            what: "order of lines",
+        });
+    }
+    Ok(lines.into_iter().map(|(_, line)| line).collect())
+}
+
+/// Written aside and renamed.
+fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
+    let aside: PathBuf = path.with_extension("json.part");
+    let mut text = serde_json::to_string_pretty(value)
+        .expect("descriptions and metrics are plain JSON with text keys");
+    text.push('\n');
+    std::fs::write(&aside, text).map_err(Error::io("write", &aside))?;
+    std::fs::rename(&aside, path).map_err(Error::io("write", path))
+}
+
+#[cfg(test)]
+mod tests {
+    use wherefore::PipelineConfig;
+    use wherefore_graph::toy;
+
+    use super::*;
+
+    fn questions() -> Vec<GoldQuestion> {
+        (0..40)
+            .map(|i| {
+                let (topic, text, answer) = [
+                    (
+                        "San Francisco Giants",
+                        "which stadium do the San Francisco Giants play in",
+                        "Oracle Park",
+                    ),
+                    (
+                        "Bruce Bochy",
+                        "where was Bruce Bochy born",
+                        "Landes de Bussac",
+                    ),
+                    ("Atlantis", "where is Atlantis", "Nowhere"),
+                ][i % 3];
+                GoldQuestion {
+                    id: format!("q{i}"),
+                    question: text.into(),
+                    topics: vec![topic.into()],
+                    answers: vec![answer.into()],
+                    ..GoldQuestion::default()
+                }
+            })
+            .collect()
+    }
+
+    fn go(folder: &Path, seed: u64, stop_after: usize) -> Result<Option<Scores>> {
+        let pipeline = PipelineConfig::default().build()?;
+        let graph = toy::graph();
+        let questions = questions();
+        let options = Options {
+            ks: vec![1, 5],
+            resamples: 20,
+            ..Options::default()
+        };
+        let config = serde_json::json!({"method": "overlap"});
+        let description =
+            RunDescription::new(config, seed, TopicSource::Gold, &options, &questions);
+        run(
+            folder,
+            &description,
+            &questions,
+            &options,
+            &|q| answer_line(&pipeline, &graph, q, TopicSource::Gold, &options.ks),
+            &mut |done, _| done < stop_after,
+        )
+    }
+
+    /// The lines without their times.
+    fn timeless(folder: &Path) -> Vec<String> {
+        std::fs::read_to_string(folder.join("answers.jsonl"))
+            .unwrap()
+            .lines()
+            .map(|line| {
+                let mut line: RunLine = serde_json::from_str(line).unwrap();
+                line.answer.timings_ms.clear();
+                serde_json::to_string(&line).unwrap()
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_stopped_and_resumed_run_equals_an_uninterrupted_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let (whole, parts) = (folder.path().join("whole"), folder.path().join("parts"));
+        let scores = go(&whole, 0, usize::MAX).unwrap().unwrap();
+        assert!(go(&parts, 0, 7).unwrap().is_none());
+        assert_eq!(timeless(&parts).len(), 7);
+        assert!(!parts.join("metrics.json").exists());
+        // as if killed in the middle of a line
+        let path = parts.join("answers.jsonl");
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, &text[..text.len() - 20]).unwrap();
+        let resumed = go(&parts, 0, usize::MAX).unwrap().unwrap();
+        assert_eq!(timeless(&parts), timeless(&whole));
+        assert_eq!(resumed.metrics().overall, scores.metrics().overall);
+        // two of three questions can be answered, 14 + 13 of 40
+        let hit = scores.metrics().overall.value("lenient.hit").unwrap();
+        assert!((hit - 27.0 / 40.0).abs() < 1e-6, "{hit}");
+        let recall = *scores
+            .metrics()
+            .overall
+            .get("retrieval.triple_recall@5")
+            .unwrap();
+        assert_eq!((recall.value, recall.questions), (1.0, 27));
+        // done already: nothing is answered again, and the files stay
+        let before = std::fs::read(&path).unwrap();
+        go(&parts, 0, usize::MAX).unwrap().unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), before);
+    }
+
+    #[test]
+    fn a_folder_of_another_run_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        go(folder.path(), 0, usize::MAX).unwrap();
+        let before = std::fs::read(folder.path().join("answers.jsonl")).unwrap();
+        let error = go(folder.path(), 1, usize::MAX).unwrap_err();
+        assert!(
+            error.to_string().contains("its seed is not the same"),
+            "{error}"
+        );
+        assert!(error.hint().is_some());
+        assert_eq!(
+            std::fs::read(folder.path().join("answers.jsonl")).unwrap(),
+            before
+        );
+    }
+}

@@ -1,0 +1,210 @@
+//! Which parts a pipeline is made of, and their settings, as a file says it.
+//!
+//! ```toml
+//! [select]
+//! kind = "top-k"
+//! k = 20
+//! ```
+//!
+//! What a file leaves out has its default, and the defaults together are the `overlap` method:
+//! no model, no training, no setting needed. Unknown keys are refused.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::link::{Names, NamesConfig};
+use crate::organize::{TripleLines, TripleLinesConfig};
+use crate::pipeline::Pipeline;
+use crate::reason::{BestPath, BestPathConfig};
+use crate::retrieve::{Overlap, OverlapConfig};
+use crate::select::{TopK, TopKConfig};
+
+/// A whole pipeline. The default is the `overlap` method.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PipelineConfig {
+    /// How the question is tied to the graph.
+    pub link: LinkerConfig,
+    /// How triples are found and scored.
+    pub retrieve: RetrieverConfig,
+    /// How evidence is chosen.
+    pub select: SelectorConfig,
+    /// How evidence is written down.
+    pub organize: OrganizerConfig,
+    /// How answers are drawn from it.
+    pub reason: ReasonerConfig,
+}
+
+/// The linkers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum LinkerConfig {
+    /// By name.
+    Names(NamesConfig),
+}
+
+/// The retrievers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum RetrieverConfig {
+    /// By word overlap.
+    Overlap(OverlapConfig),
+}
+
+/// The selectors.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum SelectorConfig {
+    /// The best triples.
+    TopK(TopKConfig),
+}
+
+/// The organizers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum OrganizerConfig {
+    /// One line for each triple.
+    Triples(TripleLinesConfig),
+}
+
+/// The reasoners.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum ReasonerConfig {
+    /// The best path, without a language model.
+    BestPath(BestPathConfig),
+}
+
+impl Default for LinkerConfig {
+    fn default() -> Self {
+        Self::Names(NamesConfig::default())
+    }
+}
+
+impl Default for RetrieverConfig {
+    fn default() -> Self {
+        Self::Overlap(OverlapConfig::default())
+    }
+}
+
+impl Default for SelectorConfig {
+    fn default() -> Self {
+        Self::TopK(TopKConfig::default())
+    }
+}
+
+impl Default for OrganizerConfig {
+    fn default() -> Self {
+        Self::Triples(TripleLinesConfig::default())
+    }
+}
+
+impl Default for ReasonerConfig {
+    fn default() -> Self {
+        Self::BestPath(BestPathConfig::default())
+    }
+}
+
+impl PipelineConfig {
+    /// Reads a configuration.
+    pub fn from_toml(text: &str) -> Result<Self> {
+        toml::from_str(text).map_err(|e| {
+            let message = e.message().replace('\n', " ");
+            Error::Config(match e.span() {
+                Some(span) => {
+                    let before = text.get(..span.start).unwrap_or_default();
+                    format!("line {}: {message}", before.matches('\n').count() + 1)
+                }
+                None => message,
+            })
+        })
+    }
+
+    /// The configuration as a file, with every setting.
+    pub fn to_toml(&self) -> String {
+        toml::to_string(self).expect("tables of numbers and texts are TOML")
+    }
+
+    /// Makes the parts.
+    pub fn build(&self) -> Result<Pipeline> {
+        Ok(Pipeline {
+            linker: match &self.link {
+                LinkerConfig::Names(config) => {
+                    config.check()?;
+                    Box::new(Names::new(config.clone()))
+                }
+            },
+            retriever: match &self.retrieve {
+                RetrieverConfig::Overlap(config) => {
+                    config.check()?;
+                    Box::new(Overlap::new(config.clone()))
+                }
+            },
+            selector: match &self.select {
+                SelectorConfig::TopK(config) => {
+                    config.check()?;
+                    Box::new(TopK::new(config.clone()))
+                }
+            },
+            organizer: match &self.organize {
+                OrganizerConfig::Triples(TripleLinesConfig {}) => Box::new(TripleLines),
+            },
+            reasoner: match &self.reason {
+                ReasonerConfig::BestPath(config) => {
+                    config.check()?;
+                    Box::new(BestPath::new(config.clone()))
+                }
+            },
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(text: &str) -> String {
+        PipelineConfig::from_toml(text)
+            .and_then(|c| c.build().map(|_| ()))
+            .unwrap_err()
+            .to_string()
+    }
+
+    #[test]
+    fn an_empty_file_is_the_default_and_a_written_one_reads_back() {
+        assert_eq!(
+            PipelineConfig::from_toml("").unwrap(),
+            PipelineConfig::default()
+        );
+        let config = PipelineConfig {
+            select: SelectorConfig::TopK(TopKConfig { k: 7 }),
+            ..PipelineConfig::default()
+        };
+        assert_eq!(
+            PipelineConfig::from_toml(&config.to_toml()).unwrap(),
+            config
+        );
+    }
+
+    #[test]
+    fn unknown_keys_and_kinds_are_refused_with_their_line() {
+        let text = refused("\n[select]\nkind = \"top-k\"\nkay = 3\n");
+        assert!(text.contains("unknown field `kay`"), "{text}");
+        assert!(text.contains("line "), "{text}");
+        assert!(refused("[select]\nkind = \"best\"").contains("unknown variant `best`"));
+        assert!(refused("[sellect]\n").contains("unknown field `sellect`"));
+        assert!(refused("[select]\nkind = ").contains("line 2"));
+    }
+
+    #[test]
+    fn settings_that_make_no_sense_are_refused() {
+        assert!(refused("select = { kind = \"top-k\", k = 0 }").contains("`select.k`"));
+        assert!(refused("retrieve = { kind = \"overlap\", hops = 9 }").contains("`retrieve.hops`"));
+        assert!(
+            refused("retrieve = { kind = \"overlap\", idle_factor = nan }")
+                .contains("`retrieve.idle_factor`")
+        );
+        assert!(refused("reason = { kind = \"best-path\", keep = 2 }").contains("keep"));
+        assert!(refused("link = { kind = \"names\", max_links = 0 }").contains("max_links"));
+    }
+}

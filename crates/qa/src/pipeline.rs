@@ -1,0 +1,251 @@
+//! The whole way from question to checked answer.
+
+use std::time::Instant;
+
+use wherefore_graph::Graph;
+
+use crate::answer::{Answer, Status};
+use crate::error::Result;
+use crate::link::{Link, Linker};
+use crate::organize::{Context, Organizer};
+use crate::question::Question;
+use crate::reason::{Conclusion, Reasoner};
+use crate::retrieve::{Retriever, ScoredTriples};
+use crate::select::{Selection, Selector};
+use crate::verify::{link_reports, settle};
+
+/// Five parts, and no state: the same pipeline answers any question over any graph.
+///
+/// ```
+/// use wherefore::{PipelineConfig, Question, graph::toy};
+/// let pipeline = PipelineConfig::default().build()?;
+/// let question = Question::new("Which stadium do the San Francisco Giants play in?");
+/// let answer = pipeline.answer(&question, &toy::graph(), &mut ())?;
+/// assert_eq!(answer.answers[0].name, "Oracle Park");
+/// assert!(answer.evidence[answer.answers[0].rationale[0]].verified);
+/// # Ok::<(), wherefore::Error>(())
+/// ```
+pub struct Pipeline {
+    /// From words to entities.
+    pub linker: Box<dyn Linker>,
+    /// From entities to scored triples.
+    pub retriever: Box<dyn Retriever>,
+    /// From scored triples to evidence.
+    pub selector: Box<dyn Selector>,
+    /// From evidence to text.
+    pub organizer: Box<dyn Organizer>,
+    /// From text to answers.
+    pub reasoner: Box<dyn Reasoner>,
+}
+
+/// Sees every value that passes from stage to stage: traces, web page and tests.
+pub trait Observer {
+    /// Called after each stage with what it made.
+    fn stage(&mut self, stage: Stage<'_>);
+}
+
+/// Nobody looks.
+impl Observer for () {
+    fn stage(&mut self, _stage: Stage<'_>) {}
+}
+
+/// What a stage made. Stages come in this order; after an abstention the last one comes at once.
+#[derive(Clone, Copy, Debug)]
+pub enum Stage<'a> {
+    /// The entities that the question is about.
+    Linked(&'a [Link]),
+    /// Their neighbourhood, with scores.
+    Retrieved(&'a ScoredTriples),
+    /// The evidence.
+    Selected(&'a Selection),
+    /// The evidence as text.
+    Organized(&'a Context),
+    /// The answers, unchecked.
+    Reasoned(&'a Conclusion),
+    /// What is handed out.
+    Verified(&'a Answer),
+}
+
+impl Stage<'_> {
+    /// The stage's key in `timings_ms`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Stage::Linked(_) => "link",
+            Stage::Retrieved(_) => "retrieve",
+            Stage::Selected(_) => "select",
+            Stage::Organized(_) => "organize",
+            Stage::Reasoned(_) => "reason",
+            Stage::Verified(_) => "verify",
+        }
+    }
+}
+
+impl Pipeline {
+    /// Answers the question, or abstains and says why.
+    ///
+    /// An answer is only given if triples that were looked up in the graph again join it to a
+    /// topic.
+    pub fn answer(
+        &self,
+        question: &Question,
+        graph: &dyn Graph,
+        observer: &mut dyn Observer,
+    ) -> Result<Answer> {
+        question.check()?;
+        let mut clock = Clock::start();
+        let mut answer = self.run(question, graph, observer, &mut clock)?;
+        clock.lap("verify");
+        answer.timings_ms = clock.timings();
+        observer.stage(Stage::Verified(&answer));
+        Ok(answer)
+    }
+
+    fn run(
+        &self,
+        question: &Question,
+        graph: &dyn Graph,
+        observer: &mut dyn Observer,
+        clock: &mut Clock,
+    ) -> Result<Answer> {
+        let mut pass = |stage: Stage<'_>| {
+            clock.lap(stage.name());
+            observer.stage(stage);
+            // what the observer does is not the stage's time
+            clock.last = Instant::now();
+        };
+        let abstain = |reason: &str, links: &[Link]| -> Result<Answer> {
+            Ok(Answer {
+                question: question.text.clone(),
+                status: Status::Abstained,
+                reason: Some(reason.to_owned()),
+                links: link_reports(links, graph)?,
+                ..Answer::default()
+            })
+        };
+
+        let links = self.linker.link(question, graph)?;
+        pass(Stage::Linked(&links));
+        if links.is_empty() {
+            return abstain("no name in the question is in the graph", &links);
+        }
+        let scored = self.retriever.retrieve(question, &links, graph)?;
+        pass(Stage::Retrieved(&scored));
+        if scored.subgraph.triples().is_empty() {
+            return abstain("the graph says nothing about the topic", &links);
+        }
+        let selection = self.selector.select(&scored)?;
+        pass(Stage::Selected(&selection));
+        if selection.triples.is_empty() {
+            return abstain("no fact near the topic bears on the question", &links);
+        }
+        let context = self.organizer.organize(question, &selection, graph)?;
+        pass(Stage::Organized(&context));
+        let conclusion = self.reasoner.reason(question, &context, graph)?;
+        pass(Stage::Reasoned(&conclusion));
+        settle(question, &links, &context.selection, conclusion, graph)
+    }
+}
+
+struct Clock {
+    begun: Instant,
+    last: Instant,
+    laps: Vec<(&'static str, f64)>,
+}
+
+impl Clock {
+    fn start() -> Self {
+        let now = Instant::now();
+        Self {
+            begun: now,
+            last: now,
+            laps: Vec::with_capacity(6),
+        }
+    }
+
+    fn lap(&mut self, stage: &'static str) {
+        let now = Instant::now();
+        self.laps
+            .push((stage, (now - self.last).as_secs_f64() * 1e3));
+        self.last = now;
+    }
+
+    fn timings(&self) -> std::collections::BTreeMap<String, f64> {
+        let total = ("total", self.begun.elapsed().as_secs_f64() * 1e3);
+        self.laps
+            .iter()
+            .chain([&total])
+            .map(|&(stage, ms)| (stage.to_owned(), ms))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use wherefore_graph::toy;
+
+    use super::*;
+    use crate::config::PipelineConfig;
+    use crate::error::Error;
+
+    #[derive(Default)]
+    struct Names(Vec<&'static str>);
+
+    impl Observer for Names {
+        fn stage(&mut self, stage: Stage<'_>) {
+            self.0.push(stage.name());
+        }
+    }
+
+    fn ask(text: &str, seen: &mut Names) -> Result<Answer> {
+        PipelineConfig::default()
+            .build()
+            .unwrap()
+            .answer(&Question::new(text), &toy::graph(), seen)
+    }
+
+    #[test]
+    fn the_observer_sees_every_stage_and_each_is_timed() {
+        let mut seen = Names::default();
+        let answer = ask("What is the capacity of Oracle Park?", &mut seen).unwrap();
+        assert_eq!(
+            seen.0,
+            ["link", "retrieve", "select", "organize", "reason", "verify"]
+        );
+        for stage in seen.0.iter().chain(&["total"]) {
+            assert!(answer.timings_ms[*stage] >= 0.0);
+        }
+    }
+
+    #[test]
+    fn it_abstains_and_says_why() {
+        for (text, stages, reason) in [
+            ("Who wrote Hamlet?", 2, "no name in the question"),
+            ("Do the San Francisco Giants knit?", 4, "no fact near"),
+        ] {
+            let mut seen = Names::default();
+            let answer = ask(text, &mut seen).unwrap();
+            assert_eq!(answer.status, Status::Abstained);
+            assert!(answer.answers.is_empty());
+            assert_eq!(seen.0.len(), stages, "{:?}", seen.0);
+            assert!(answer.reason.unwrap().contains(reason));
+        }
+    }
+
+    #[test]
+    fn a_question_without_words_or_end_is_refused() {
+        let mut seen = Names::default();
+        assert!(matches!(
+            ask(" \u{7}\n", &mut seen),
+            Err(Error::EmptyQuestion)
+        ));
+        let long = "a".repeat(100_000);
+        assert!(matches!(
+            ask(&long, &mut seen),
+            Err(Error::QuestionTooLong {
+                length: 100_000,
+                ..
+            })
+        ));
+        assert!(seen.0.is_empty());
+    }
+}

@@ -1,0 +1,114 @@
+//! Every method on one question over the toy graph: a new method is a new row. And the
+//! zero-configuration method on a dozen questions.
+
+#![expect(clippy::unwrap_used, reason = "a test may fail")]
+
+use wherefore::answer::Status;
+use wherefore::graph::toy;
+use wherefore::{Answer, PipelineConfig, Question};
+
+/// Name of the method, and its file in `configs/`.
+const METHODS: [(&str, &str); 1] = [("overlap", include_str!("../../../configs/overlap.toml"))];
+
+fn ask(config: &PipelineConfig, question: &str) -> Answer {
+    let answer = config
+        .build()
+        .unwrap()
+        .answer(&Question::new(question), &toy::graph(), &mut ())
+        .unwrap();
+    for found in &answer.answers {
+        assert!((0.0..=1.0).contains(&found.confidence));
+        assert!(!found.rationale.is_empty());
+        for &i in &found.rationale {
+            assert!(answer.evidence[i].verified);
+        }
+    }
+    answer
+}
+
+fn names(answer: &Answer) -> Vec<&str> {
+    let mut names: Vec<&str> = answer.answers.iter().map(|a| a.name.as_str()).collect();
+    names.sort_unstable();
+    names
+}
+
+#[test]
+fn every_method_answers_with_verified_evidence() {
+    for (method, file) in METHODS {
+        let config = PipelineConfig::from_toml(file).unwrap();
+        let answer = ask(&config, "Who is the mascot of the San Francisco Giants?");
+        assert_eq!(answer.status, Status::Answered, "{method}");
+        assert_eq!(names(&answer), ["Lou Seal"], "{method}");
+    }
+}
+
+#[test]
+fn the_overlap_file_states_the_defaults() {
+    let config = PipelineConfig::from_toml(METHODS[0].1).unwrap();
+    assert_eq!(config, PipelineConfig::default());
+}
+
+#[test]
+fn overlap_answers_questions_of_one_and_two_hops() {
+    let config = PipelineConfig::default();
+    for (question, answers) in [
+        (
+            "Which stadium do the San Francisco Giants play in?",
+            &["Oracle Park"][..],
+        ),
+        (
+            "Who is the mascot of the Kansas City Royals?",
+            &["Sluggerrr"],
+        ),
+        ("Whose mascot is Lou Seal?", &["San Francisco Giants"]),
+        ("Who coaches the San Francisco Giants?", &["Bruce Bochy"]),
+        (
+            "Which World Series did the San Francisco Giants win?",
+            &[
+                "World Series 2010",
+                "World Series 2012",
+                "World Series 2014",
+            ],
+        ),
+        (
+            "Which team lost the World Series 2014?",
+            &["Kansas City Royals"],
+        ),
+        ("Where is Oracle Park located?", &["San Francisco"]),
+        ("Where was Bruce Bochy born?", &["Landes de Bussac"]),
+        // two hops
+        (
+            "Where was the coach of the San Francisco Giants born?",
+            &["Landes de Bussac"],
+        ),
+        ("What is the capacity of Oracle Park?", &["41915"]),
+        (
+            "Which stadium does the team with the mascot Lou Seal play in?",
+            &["Oracle Park"],
+        ),
+        (
+            "Who coached the team that won the World Series 2010?",
+            &["Bruce Bochy"],
+        ),
+        (
+            "Where is the team whose mascot is Sluggerrr located?",
+            &["Kansas City"],
+        ),
+        (
+            "Which World Series did the team with the mascot Sluggerrr lose?",
+            &["World Series 2014"],
+        ),
+        // one of several, and two topics
+        (
+            "Which World Series did the San Francisco Giants win in 2012?",
+            &["World Series 2012"],
+        ),
+        (
+            "Which team won the World Series 2010 and is located in San Francisco?",
+            &["San Francisco Giants"],
+        ),
+    ] {
+        let answer = ask(&config, question);
+        assert_eq!(names(&answer), answers, "{question}\n{answer:#?}");
+    }
+}
