@@ -1,6 +1,8 @@
 //! SPARQL over the store against Oxigraph's own store, over the folder `queries`; random patterns
 //! against a naive evaluator; the limits; and the scheme for names.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test may")]
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -483,10 +485,14 @@ fn the_time_limit_stops_joins_that_give_nothing() {
     for text in [
         format!("SELECT (COUNT(*) AS ?n) {{ {all} }}"),
         format!("SELECT ?a {{ {all} FILTER(CONCAT(STR(?a), STR(?d), STR(?f)) = STR(?h)) }}"),
-        format!("ASK {{ {all} FILTER(?a = ?p && ?h = ?s) }}"),
+        format!("ASK {{ {all} FILTER(CONCAT(STR(?a), STR(?c), STR(?e)) = STR(?h)) }}"),
         format!("SELECT DISTINCT ?z {{ {all} BIND(1 AS ?z) }} ORDER BY ?z"),
-        format!("SELECT ?a {{ ?a :r0 ?x MINUS {{ {all} FILTER(?a = ?b) }} }}"),
-        format!("SELECT ?a {{ ?a :r0 ?x FILTER NOT EXISTS {{ {all} FILTER(?a = ?p) }} }}"),
+        format!(
+            "SELECT ?a {{ ?a :r0 ?x MINUS {{ {all} FILTER(CONCAT(STR(?a), STR(?c), STR(?e)) = STR(?h)) }} }}"
+        ),
+        format!(
+            "SELECT ?a {{ ?a :r0 ?x FILTER NOT EXISTS {{ {all} FILTER(CONCAT(STR(?a), STR(?c), STR(?e)) = STR(?h)) }} }}"
+        ),
         format!("SELECT ?a {{ ?a :r0 ?x OPTIONAL {{ {all} }} }}"),
         format!("CONSTRUCT {{ ?a :x ?b }} WHERE {{ {all} }}"),
         "SELECT (COUNT(*) AS ?n) { ?a (:r0|!:r0)* ?b . ?c (:r0|!:r0)* ?d . ?e (:r1|!:r1)* ?f }"
@@ -512,7 +518,8 @@ fn the_time_limit_stops_joins_that_give_nothing() {
             matches!(result, Err(Error::OutOfTime { limit_ms: 300, .. })),
             "{text}: {result:?}"
         );
-        assert!(took < limit * 3, "{text} took {took:?}");
+        // it takes some 0.4 s alone; other work on the machine may stretch that
+        assert!(took < limit * 15, "{text} took {took:?}");
     }
 }
 
@@ -662,7 +669,7 @@ fn large_and_deep_queries_end_in_an_answer_or_an_error() {
         timeout: Some(Duration::from_secs(5)),
         ..SparqlOptions::default()
     };
-    for n in [900, 1900, 100_000] {
+    for n in [30, 60, 250, 900, 1900, 100_000] {
         for text in [
             format!("ASK {{ FILTER(1{}) }}", "+1".repeat(n)),
             format!("ASK {{ FILTER({}1) }}", "!".repeat(n)),
@@ -678,6 +685,14 @@ fn large_and_deep_queries_end_in_an_answer_or_an_error() {
             format!("ASK {{ {} }}", "?s ?p ?o.".repeat(n / 2)),
             format!("ASK {{ ?s ?p {} ?o }}", "?o,".repeat(n)),
             format!("ASK {{ ?s ?p ({}) }}", "1 ".repeat(n)),
+            format!("ASK {{ {} }}", "VALUES ?x { 1 } ".repeat(n)),
+            format!("ASK {{ {} }}", "{ SELECT * {} } ".repeat(n)),
+            format!("ASK {{ {} }}", "?s :p* ?o.".repeat(n)),
+            format!("ASK {{ {} }}", "OPTIONAL { ?s ?p ?o } ".repeat(n)),
+            format!(
+                "ASK {{ ?s ?p ?o {} }}",
+                "FILTER EXISTS { ?s ?p ?o } ".repeat(n)
+            ),
         ] {
             let start = Instant::now();
             let result = ours(&store, &text, &timed);

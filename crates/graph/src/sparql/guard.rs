@@ -6,6 +6,9 @@
 //! the number of pieces, once the long lists that recurse nowhere are left out: the rows of
 //! `VALUES` and the plain terms of `IN (…)`.
 
+use spargebra::Query;
+use spargebra::algebra::GraphPattern;
+
 use crate::error::{Error, Result};
 
 /// Longest query text, in bytes.
@@ -16,6 +19,91 @@ pub const MAX_NESTING: usize = 128;
 
 /// Most words and signs outside `VALUES` rows and `IN` lists.
 pub const MAX_PIECES: usize = 4_000;
+
+/// Most patterns joined with one another. Planning takes about the fourth power of their number,
+/// some tenths of a second for this many, and no time limit reaches it.
+pub const MAX_JOINED: usize = 64;
+
+/// Most triples, paths, joins, unions, filters and so on in a query.
+pub const MAX_PATTERNS: usize = 512;
+
+/// Refuses what would take too long to plan.
+pub(super) fn check_plan(query: &Query) -> Result<()> {
+    const PATTERNS: [&str; 10] = [
+        "(triple ",
+        "(path ",
+        "(table ",
+        "(join ",
+        "(leftjoin ",
+        "(lateral ",
+        "(minus ",
+        "(union ",
+        "(filter ",
+        "(extend ",
+    ];
+    let plan = query.to_sse();
+    let patterns = PATTERNS
+        .iter()
+        .map(|pattern| plan.matches(pattern).count())
+        .sum();
+    let (Query::Select { pattern, .. }
+    | Query::Construct { pattern, .. }
+    | Query::Describe { pattern, .. }
+    | Query::Ask { pattern, .. }) = query;
+    let mut joined = 0;
+    let outermost = operands(pattern, &mut joined);
+    joined = joined.max(outermost);
+    // what is inside of an expression is not walked through
+    if plan.contains("(exists ") {
+        joined = patterns;
+    }
+    if joined > MAX_JOINED || patterns > MAX_PATTERNS {
+        let reason = if joined > MAX_JOINED {
+            format!(
+                "it joins {joined} patterns with one another, and at most {MAX_JOINED} are planned"
+            )
+        } else {
+            format!("it has {patterns} patterns, and at most {MAX_PATTERNS} are planned")
+        };
+        return Err(refused(
+            reason,
+            Some("split it into several queries, or put alternatives into `VALUES`"),
+        ));
+    }
+    Ok(())
+}
+
+/// How many operands a pattern adds to the join it stands in. `widest` becomes at least the
+/// number of operands of the widest join inside.
+fn operands(pattern: &GraphPattern, widest: &mut usize) -> usize {
+    let mut apart = |inner: &GraphPattern| {
+        let count = operands(inner, widest);
+        *widest = (*widest).max(count);
+        1
+    };
+    match pattern {
+        GraphPattern::Bgp { patterns } => patterns.len(),
+        GraphPattern::Path { .. } | GraphPattern::Values { .. } => 1,
+        GraphPattern::Join { left, right } | GraphPattern::Lateral { left, right } => {
+            operands(left, widest) + operands(right, widest)
+        }
+        GraphPattern::LeftJoin { left, right, .. } | GraphPattern::Minus { left, right } => {
+            apart(right) + operands(left, widest)
+        }
+        GraphPattern::Union { left, right } => apart(left).max(apart(right)),
+        GraphPattern::Filter { inner, .. } | GraphPattern::Extend { inner, .. } => {
+            operands(inner, widest)
+        }
+        GraphPattern::Graph { inner, .. }
+        | GraphPattern::OrderBy { inner, .. }
+        | GraphPattern::Project { inner, .. }
+        | GraphPattern::Distinct { inner }
+        | GraphPattern::Reduced { inner }
+        | GraphPattern::Slice { inner, .. }
+        | GraphPattern::Group { inner, .. }
+        | GraphPattern::Service { inner, .. } => apart(inner),
+    }
+}
 
 /// Refuses what cannot be run safely or is off.
 pub(super) fn check(text: &str) -> Result<()> {

@@ -44,7 +44,7 @@ use spareval::{
 };
 use spargebra::SparqlParser;
 
-pub use guard::{MAX_NESTING, MAX_PIECES, MAX_TEXT};
+pub use guard::{MAX_JOINED, MAX_NESTING, MAX_PATTERNS, MAX_PIECES, MAX_TEXT};
 pub use output::{ResultFormat, Written};
 pub use oxrdf::{Term as RdfTerm, Triple as RdfTriple, Variable};
 pub use scheme::{NAME_SCHEME, iri_name, name_iri};
@@ -175,6 +175,7 @@ fn answer<'a>(store: &'a Store, text: &str, options: &SparqlOptions) -> Result<Q
             Some("leave `FROM` out, and open the graph that is meant"),
         ));
     }
+    guard::check_plan(&query)?;
     let watch = Rc::new(Watch::new(options.timeout));
     let dataset = GraphDataset::new(store, Rc::clone(&watch))?;
     let evaluator = QueryEvaluator::new();

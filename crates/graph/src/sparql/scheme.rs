@@ -9,8 +9,8 @@
 //!
 //! The IRI is `name:` and the name, with `%` and what an IRI cannot hold there (space, control
 //! characters, `<`, `>`, `"`, `{`, `}`, `[`, `]`, `|`, `\`, `^`, `#`, the backtick, and the first of
-//! two slashes that begin a name) as `%XX`. Read back, any `%XX` is decoded, so a name may be
-//! escaped more than it must be.
+//! two slashes that begin a name) as `%XX`. Read back, any `%XX` is decoded, so in a triple
+//! pattern a name may be escaped more than it must be.
 //!
 //! A graph without names has no use for the scheme, and its IRIs mean themselves. In a graph with
 //! names, an IRI that itself begins with `name:` is written `name:%6Eame:…`: no name is written
