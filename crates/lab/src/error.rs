@@ -122,6 +122,13 @@ pub enum Error {
         what: &'static str,
     },
 
+    /// The folder holds no run.
+    #[error("`{path}` holds no run: it has no `run.json`")]
+    NotARun {
+        /// The folder.
+        path: PathBuf,
+    },
+
     /// A setting that makes no sense.
     #[error("{0}")]
     BadSetting(String),
@@ -175,6 +182,9 @@ impl Error {
                 "check that the predictions were made for `{}`",
                 questions.display()
             )),
+            Error::NotARun { .. } => Some(
+                "make one with `wherefore eval --graph GRAPH --questions FILE --out RUN`".into(),
+            ),
             Error::OtherRun { .. } => Some("choose another folder for `--out`".into()),
             Error::Pipeline(e) => e.hint(),
             Error::Graph(e) => e.hint(),
@@ -195,6 +205,7 @@ impl Error {
             Error::Parquet { .. } => "bad-parquet",
             Error::UnknownIds { .. } => "unknown-ids",
             Error::NotPaired(_) => "not-paired",
+            Error::NotARun { .. } => "not-a-run",
             Error::OtherRun { .. } => "other-run",
             Error::BadSetting(_) => "bad-setting",
             Error::Pipeline(e) => e.code(),

@@ -2,9 +2,10 @@
 //! every metric.
 //!
 //! ```text
-//! run.json       version, config, seed, topics, questions: what the run is
-//! answers.jsonl  one line for each question, in the order of the questions
-//! metrics.json   written when the last line is there
+//! run.json         version, config, seed, topics, questions: what the run is
+//! questions.jsonl  the questions with their gold answers, but for graphs of their own
+//! answers.jsonl    one line for each question, in the order of the questions
+//! metrics.json     written when the last line is there
 //! ```
 //!
 //! Questions are answered on all cores and written in order, so that a run stopped half-way has
@@ -25,8 +26,12 @@ use wherefore_graph::{Graph, MemoryGraph};
 
 use crate::error::{Error, Result};
 use crate::metrics::{Observation, Options, RecallAtK, Scores, TopicSource, recall_at};
-use crate::questions::{GoldQuestion, json_records, resolve, utf8};
+use crate::outcome::{Outcome, Trail};
+use crate::questions::{self, GoldQuestion, Resolved, json_records, resolve, utf8};
 use crate::supervise::ShortestPaths;
+
+const QUESTIONS: &str = "questions.jsonl";
+const ANSWERS: &str = "answers.jsonl";
 
 /// Lines that may be on their way to the writer before workers pause.
 const LINES_AHEAD: usize = 256;
@@ -94,6 +99,9 @@ pub struct RunLine {
     /// Recall of the scored triples at each k.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub retrieval: Vec<RecallAtK>,
+    /// Where the question was lost, if it was.
+    #[serde(default)]
+    pub outcome: Outcome,
     /// The answer.
     #[serde(flatten)]
     pub answer: Answer,
@@ -126,10 +134,11 @@ pub fn answer_line(
         TopicSource::Gold => question.with_gold_topics(),
         TopicSource::Linked => question.without_topics(),
     };
+    let gold = resolve(question, graph)?;
     let mut watch = Watch {
-        question,
-        graph,
+        gold: &gold,
         ks,
+        trail: Trail::default(),
         line: RunLine {
             id: question.id.clone(),
             ..RunLine::default()
@@ -148,6 +157,7 @@ pub fn answer_line(
     match watch.failed {
         Some(error) => Err(error),
         None => Ok(RunLine {
+            outcome: watch.trail.outcome(question, &gold, &answer),
             answer,
             ..watch.line
         }),
@@ -156,15 +166,16 @@ pub fn answer_line(
 
 /// Sees the scored triples before the selector does.
 struct Watch<'a> {
-    question: &'a GoldQuestion,
-    graph: &'a dyn Graph,
+    gold: &'a Resolved,
     ks: &'a [usize],
+    trail: Trail,
     line: RunLine,
     failed: Option<Error>,
 }
 
 impl Observer for Watch<'_> {
     fn stage(&mut self, stage: Stage<'_>) {
+        self.trail.see(stage, self.gold);
         if let Stage::Retrieved(scored) = stage {
             self.line.subgraph = (
                 scored.subgraph.entities().len(),
@@ -181,7 +192,7 @@ impl Observer for Watch<'_> {
 
 impl Watch<'_> {
     fn recall(&self, scored: &ScoredTriples) -> Result<Vec<RecallAtK>> {
-        let found = resolve(self.question, self.graph)?;
+        let found = self.gold;
         let labels = ShortestPaths::default().label(
             &scored.subgraph,
             &found.topic_entities(),
@@ -221,7 +232,8 @@ pub fn run(
 ) -> Result<Option<Scores>> {
     std::fs::create_dir_all(folder).map_err(Error::io("create", folder))?;
     describe(folder, description)?;
-    let path = folder.join("answers.jsonl");
+    save_questions(folder, questions)?;
+    let path = folder.join(ANSWERS);
     let mut lines = resume(&path, description)?;
     let file = OpenOptions::new()
         .create(true)
@@ -323,10 +335,7 @@ fn resume(path: &Path, description: &RunDescription) -> Result<Vec<RunLine>> {
         return Ok(Vec::new());
     }
     let bytes = std::fs::read(path).map_err(Error::io("read", path))?;
-    let whole = bytes
-        .iter()
-        .rposition(|&b| b == b'\n')
-        .map_or(0, |end| end + 1);
+    let whole = whole_lines(&bytes).len();
     if whole < bytes.len() {
         File::options()
             .write(true)
@@ -347,6 +356,85 @@ fn resume(path: &Path, description: &RunDescription) -> Result<Vec<RunLine>> {
         });
     }
     Ok(lines.into_iter().map(|(_, line)| line).collect())
+}
+
+/// Keeps the questions beside the answers, so that the folder can be read by itself.
+fn save_questions(folder: &Path, asked: &[GoldQuestion]) -> Result<()> {
+    let path = folder.join(QUESTIONS);
+    let aside = folder.join(format!("{QUESTIONS}.part"));
+    let bare: Vec<GoldQuestion> = asked
+        .iter()
+        .map(|q| GoldQuestion {
+            triples: Vec::new(),
+            ..q.clone()
+        })
+        .collect();
+    let mut text = Vec::new();
+    questions::write(&bare, &mut text).map_err(Error::io("write", &path))?;
+    std::fs::write(&aside, text).map_err(Error::io("write", &aside))?;
+    std::fs::rename(&aside, &path).map_err(Error::io("write", &path))
+}
+
+/// A run folder, read.
+#[derive(Debug)]
+pub struct Run {
+    /// What the run is.
+    pub description: RunDescription,
+    /// Its questions.
+    pub questions: Vec<GoldQuestion>,
+    /// Its lines, in the order of the questions; fewer if it has not come to its end.
+    pub lines: Vec<RunLine>,
+}
+
+impl Run {
+    /// Reads a run folder.
+    pub fn open(folder: &Path) -> Result<Self> {
+        let path = folder.join("run.json");
+        let bytes = std::fs::read(&path).map_err(|source| match source.kind() {
+            std::io::ErrorKind::NotFound => Error::NotARun {
+                path: folder.into(),
+            },
+            _ => Error::io("read", &path)(source),
+        })?;
+        let description: RunDescription =
+            serde_json::from_slice(&bytes).map_err(|e| Error::BadLine {
+                path: path.clone(),
+                line: e.line(),
+                format: "a run description".into(),
+                reason: e.to_string(),
+            })?;
+        let path = folder.join(QUESTIONS);
+        let questions = questions::read(&path, Some(questions::Format::Jsonl))?;
+        let path = folder.join(ANSWERS);
+        let bytes = std::fs::read(&path).map_err(Error::io("read", &path))?;
+        let whole = whole_lines(&bytes);
+        let lines = json_records::<RunLine>(&path, utf8(&path, whole)?, "run lines")?;
+        Ok(Self {
+            description,
+            questions,
+            lines: lines.into_iter().map(|(_, line)| line).collect(),
+        })
+    }
+
+    /// Scores the run again.
+    pub fn scores(&self, resamples: usize) -> Result<Scores> {
+        let options = Options {
+            ks: self.description.ks.clone(),
+            resamples,
+            seed: self.description.seed,
+            ..Options::default()
+        };
+        let mut observations: Vec<_> =
+            self.lines.iter().map(|l| Some(Observation::from(l))).collect();
+        observations.resize(self.questions.len(), None);
+        Scores::new(&self.questions, &observations, &options)
+    }
+}
+
+/// All but a half-written last line.
+fn whole_lines(bytes: &[u8]) -> &[u8] {
+    let end = bytes.iter().rposition(|&b| b == b'\n');
+    &bytes[..end.map_or(0, |end| end + 1)]
 }
 
 /// Written aside and renamed.

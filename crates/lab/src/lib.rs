@@ -9,9 +9,12 @@
 mod error;
 pub mod harness;
 pub mod metrics;
+pub mod outcome;
 pub mod questions;
+pub mod report;
 pub mod score;
 pub mod supervise;
+pub mod sweep;
 
 pub use error::{Error, Result};
 pub use metrics::Metrics;
