@@ -55,6 +55,9 @@ pub(crate) enum Command {
     Load(Load),
     Info(Info),
     Sparql(Sparql),
+    Eval(Eval),
+    Score(Score),
+    Report(Report),
     Verify(Verify),
 }
 
@@ -185,6 +188,88 @@ pub(crate) struct Sparql {
     /// Give at most this many rows
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,
+}
+
+/// Answer a benchmark's questions and measure how well
+///
+/// The run folder keeps the settings, every answer with its evidence, all metrics, and a page to
+/// look at. A run that was stopped goes on where it was when the same command is given again.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  wherefore eval --graph metaqa --questions qa_test.txt --out runs/overlap
+  wherefore eval --graph metaqa --questions qa_test.txt --sample 500 --linked --out runs/linked
+  wherefore eval --graph metaqa --questions qa_dev.txt --sweep hops.toml --out runs/hops")]
+pub(crate) struct Eval {
+    /// A graph folder, or `@toy`; none where each question brings its own graph
+    #[arg(long)]
+    pub(crate) graph: Option<String>,
+    /// The questions: MetaQA, PathQuestion, WC2014, WebQSP, CWQ, GrailQA, RoG, NSM or our JSON lines
+    #[arg(long, value_name = "FILE")]
+    pub(crate) questions: PathBuf,
+    /// The questions' format, where it is not told by their content
+    #[arg(long, value_parser = crate::commands::eval::parse_format)]
+    pub(crate) format: Option<wherefore_lab::questions::Format>,
+    /// The run folder
+    #[arg(long, value_name = "RUN")]
+    pub(crate) out: PathBuf,
+    /// The method and its settings, as a TOML file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Run every combination that a TOML file lists, each into a folder under `--out`
+    #[arg(long, value_name = "FILE", conflicts_with = "config")]
+    pub(crate) sweep: Option<PathBuf>,
+    /// Hide the gold topics: entities are to be found in the question
+    #[arg(long)]
+    pub(crate) linked: bool,
+    /// Ask only the first questions
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
+    /// Ask only so many questions, drawn by the seed
+    #[arg(long, value_name = "N")]
+    pub(crate) sample: Option<usize>,
+    /// Seed of samples and of bootstrap intervals
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// The k at which retrieval is measured
+    #[arg(long = "k", value_name = "K,…", value_delimiter = ',', default_values_t = [50, 100, 200, 500])]
+    pub(crate) ks: Vec<usize>,
+    /// End with status 1 if a metric is below a value, as in `lenient.hit@1=0.9`; repeatable
+    #[arg(long, value_name = "METRIC=VALUE", value_parser = crate::commands::eval::parse_requirement)]
+    pub(crate) require: Vec<(String, f64)>,
+}
+
+/// Score another system's predictions with the same metrics
+#[derive(Debug, clap::Args)]
+pub(crate) struct Score {
+    /// JSON lines with `id` and `answers`, or RoG's or SubgraphRAG's output
+    pub(crate) predictions: PathBuf,
+    /// The questions that were asked
+    #[arg(long, value_name = "FILE")]
+    pub(crate) questions: PathBuf,
+    /// The questions' format, where it is not told by their content
+    #[arg(long, value_parser = crate::commands::eval::parse_format)]
+    pub(crate) format: Option<wherefore_lab::questions::Format>,
+    /// The predictions' format, where it is not told by their content: answers, rog, subgraphrag
+    #[arg(long, value_parser = crate::commands::score::parse_format)]
+    pub(crate) prediction_format: Option<wherefore_lab::score::PredictionFormat>,
+    /// Seed of the bootstrap intervals
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// The k at which retrieval is measured
+    #[arg(long = "k", value_name = "K,…", value_delimiter = ',', default_values_t = [50, 100, 200, 500])]
+    pub(crate) ks: Vec<usize>,
+}
+
+/// Write one HTML page for one or several runs side by side
+#[derive(Debug, clap::Args)]
+pub(crate) struct Report {
+    /// Run folders made by `wherefore eval`; the others are compared with the first
+    #[arg(required = true, value_name = "RUN")]
+    pub(crate) runs: Vec<PathBuf>,
+    /// The page to write; `report.html` in the first run folder if none is given
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
 }
 
 /// Check a saved answer against a graph: is its evidence still there?

@@ -125,7 +125,9 @@ fn describe(error: &anyhow::Error) -> (Report, Exit) {
     let mut known = ("internal", None, Exit::Fault);
     for e in error.chain() {
         let exit = |internal| if internal { Exit::Fault } else { Exit::Input };
-        if let Some(e) = e.downcast_ref::<wherefore::Error>() {
+        if let Some(e) = e.downcast_ref::<wherefore_lab::Error>() {
+            known = (e.code(), e.hint(), exit(e.is_internal()));
+        } else if let Some(e) = e.downcast_ref::<wherefore::Error>() {
             known = (e.code(), e.hint(), exit(e.is_internal()));
         } else if let Some(e) = e.downcast_ref::<wherefore_graph::Error>() {
             known = (wherefore::graph_code(e), e.hint(), exit(e.is_internal()));

@@ -35,6 +35,8 @@ impl Unit {
 pub(crate) struct Progress {
     label: &'static str,
     begun: Instant,
+    /// Running figures, shown behind the label.
+    note: Mutex<String>,
     show: Show,
 }
 
@@ -58,7 +60,25 @@ impl Progress {
         } else {
             Show::Lines(Mutex::new(begun))
         };
-        Self { label, begun, show }
+        Self {
+            label,
+            begun,
+            note: Mutex::default(),
+            show,
+        }
+    }
+
+    /// Shows running figures from now on.
+    pub(crate) fn note(&self, text: &str) {
+        match &self.show {
+            Show::Nothing => {}
+            Show::Bar(bar) => bar.set_message(format!("{}, {text}", self.label)),
+            Show::Lines(_) => {
+                if let Ok(mut note) = self.note.lock() {
+                    *note = format!(", {text}");
+                }
+            }
+        }
     }
 
     /// Says how much is done, of how much where that is known.
@@ -82,7 +102,8 @@ impl Progress {
                 };
                 if last.elapsed() >= LINE_EVERY {
                     *last = Instant::now();
-                    let line = line(self.label, done, total, unit, self.begun.elapsed());
+                    let note = self.note.lock().map(|n| n.clone()).unwrap_or_default();
+                    let line = line(self.label, done, total, unit, self.begun.elapsed()) + &note;
                     // nobody is left to tell if this fails
                     let _ = writeln!(io::stderr(), "{line}");
                 }

@@ -25,7 +25,7 @@ use wherefore::{Answer, Observer, Pipeline, Stage};
 use wherefore_graph::{Graph, MemoryGraph};
 
 use crate::error::{Error, Result};
-use crate::metrics::{Observation, Options, RecallAtK, Scores, TopicSource, recall_at};
+use crate::metrics::{Metrics, Observation, Options, RecallAtK, Scores, TopicSource, recall_at};
 use crate::outcome::{Outcome, Trail};
 use crate::questions::{self, GoldQuestion, Resolved, json_records, resolve, utf8};
 use crate::supervise::ShortestPaths;
@@ -257,8 +257,13 @@ pub fn run(
     let scores = Scores::new(questions, &observations, options)?;
     let mut metrics = scores.metrics();
     metrics.topics = Some(description.topics);
-    write_json(&folder.join("metrics.json"), &metrics)?;
+    save_metrics(folder, &metrics)?;
     Ok(Some(scores))
+}
+
+/// Writes `metrics.json` into a run folder, aside and then renamed.
+pub fn save_metrics(folder: &Path, metrics: &Metrics) -> Result<()> {
+    write_json(&folder.join("metrics.json"), metrics)
 }
 
 /// Answers on all cores and hands the lines on in order. False if `take` stopped it.
@@ -424,8 +429,11 @@ impl Run {
             seed: self.description.seed,
             ..Options::default()
         };
-        let mut observations: Vec<_> =
-            self.lines.iter().map(|l| Some(Observation::from(l))).collect();
+        let mut observations: Vec<_> = self
+            .lines
+            .iter()
+            .map(|l| Some(Observation::from(l)))
+            .collect();
         observations.resize(self.questions.len(), None);
         Scores::new(&self.questions, &observations, &options)
     }

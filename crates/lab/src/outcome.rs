@@ -106,11 +106,15 @@ impl Trail {
         if question.answers.is_empty() {
             return Outcome::NoGold;
         }
-        let wanted: HashSet<String> =
-            question.answers.iter().flat_map(|a| a.all().map(normalise)).collect();
-        let right = answer.answers.iter().any(|a| {
-            wanted.contains(&normalise(&a.name)) || wanted.contains(&normalise(&a.id))
-        });
+        let wanted: HashSet<String> = question
+            .answers
+            .iter()
+            .flat_map(|a| a.all().map(normalise))
+            .collect();
+        let right = answer
+            .answers
+            .iter()
+            .any(|a| wanted.contains(&normalise(&a.name)) || wanted.contains(&normalise(&a.id)));
         if right {
             Outcome::Right
         } else if gold.answers.iter().all(Vec::is_empty) {
@@ -154,7 +158,9 @@ mod tests {
         let resolved = resolve(&question, &graph).unwrap();
         let mut watch = Watch(Trail::default(), &resolved);
         let pipeline = PipelineConfig::from_toml(config).unwrap().build().unwrap();
-        let answer = pipeline.answer(&question.without_topics(), &graph, &mut watch).unwrap();
+        let answer = pipeline
+            .answer(&question.without_topics(), &graph, &mut watch)
+            .unwrap();
         watch.0.outcome(&question, &resolved, &answer)
     }
 
@@ -162,15 +168,30 @@ mod tests {
     fn each_bucket_is_where_the_answer_was_lost() {
         let giants = "San Francisco Giants";
         let stadium = "which stadium do the San Francisco Giants play in";
-        assert_eq!(outcome(stadium, giants, &["oracle park"], ""), Outcome::Right);
+        assert_eq!(
+            outcome(stadium, giants, &["oracle park"], ""),
+            Outcome::Right
+        );
         assert_eq!(outcome(stadium, giants, &[], ""), Outcome::NoGold);
-        assert_eq!(outcome(stadium, giants, &["Wembley"], ""), Outcome::NotInGraph);
-        assert_eq!(outcome(stadium, "Sluggerrr", &["Kansas City"], ""), Outcome::NotLinked);
+        assert_eq!(
+            outcome(stadium, giants, &["Wembley"], ""),
+            Outcome::NotInGraph
+        );
+        assert_eq!(
+            outcome(stadium, "Sluggerrr", &["Kansas City"], ""),
+            Outcome::NotLinked
+        );
         // the Giants, their city and California are two hops; the United States are three
-        assert_eq!(outcome(stadium, giants, &["United States"], ""), Outcome::OutsideSubgraph);
+        assert_eq!(
+            outcome(stadium, giants, &["United States"], ""),
+            Outcome::OutsideSubgraph
+        );
         // one triple of evidence is about the stadium
         let one = "select = { kind = \"top-k\", k = 1 }";
-        assert_eq!(outcome(stadium, giants, &["Bruce Bochy"], one), Outcome::NotRetrieved);
+        assert_eq!(
+            outcome(stadium, giants, &["Bruce Bochy"], one),
+            Outcome::NotRetrieved
+        );
         assert_eq!(outcome(stadium, giants, &[giants], one), Outcome::NotChosen);
     }
 }

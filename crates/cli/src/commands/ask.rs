@@ -2,12 +2,11 @@
 
 use std::path::Path;
 
-use anyhow::Context;
 use wherefore::answer::{Answer, AnswerEntity, Status};
 use wherefore::config::SelectorConfig;
 use wherefore::{Observer, PipelineConfig, Question, Stage};
 
-use super::read_text;
+use super::{pipeline_config, read_text};
 use crate::args::Ask;
 use crate::errors::Exit;
 use crate::open::open;
@@ -43,11 +42,7 @@ pub(crate) fn run(args: &Ask, output: &Output) -> anyhow::Result<Exit> {
 }
 
 fn config(args: &Ask) -> anyhow::Result<PipelineConfig> {
-    let mut config = match &args.config {
-        Some(path) => PipelineConfig::from_toml(&read_text(path, 1 << 20)?)
-            .with_context(|| format!("cannot use the configuration `{}`", path.display()))?,
-        None => PipelineConfig::default(),
-    };
+    let mut config = pipeline_config(args.config.as_deref())?;
     if let Some(k) = args.top_k {
         match &mut config.select {
             SelectorConfig::TopK(top_k) => top_k.k = k as usize,

@@ -5,10 +5,14 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use anyhow::Context;
+use wherefore::PipelineConfig;
 
 pub(crate) mod ask;
+pub(crate) mod eval;
 pub(crate) mod info;
 pub(crate) mod load;
+pub(crate) mod report;
+pub(crate) mod score;
 pub(crate) mod sparql;
 pub(crate) mod verify;
 
@@ -27,4 +31,13 @@ fn read_text(path: &Path, limit: u64) -> anyhow::Result<String> {
     String::from_utf8(bytes)
         .map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e.utf8_error()))
         .with_context(|| format!("cannot read {name}"))
+}
+
+/// The configuration in a file, or the default one.
+fn pipeline_config(path: Option<&Path>) -> anyhow::Result<PipelineConfig> {
+    match path {
+        Some(path) => PipelineConfig::from_toml(&read_text(path, 1 << 20)?)
+            .with_context(|| format!("cannot use the configuration `{}`", path.display())),
+        None => Ok(PipelineConfig::default()),
+    }
 }
