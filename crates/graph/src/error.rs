@@ -205,6 +205,9 @@ impl Error {
             Error::Empty => {
                 Some("check the format: `--format` names it when the file's ending does not".into())
             }
+            Error::NoSuchEntity { .. } | Error::NoSuchRelation { .. } => {
+                Some("the graph may be damaged: `wherefore info GRAPH --check` tells".into())
+            }
             Error::OutOfTime { .. } => Some("ask for less, or raise `--timeout`".into()),
             Error::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
                 Some("free some space; the old graph, if any, is untouched".into())

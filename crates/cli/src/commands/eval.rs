@@ -111,7 +111,10 @@ fn one_run(
         &mut |done, line| {
             seen += 1;
             right += usize::from(line.outcome == Outcome::Right);
-            bar.note(&format!("hit {:.1}%", 100.0 * right as f64 / f64::from(seen)));
+            bar.note(&format!(
+                "hit {:.1}%",
+                100.0 * right as f64 / f64::from(seen)
+            ));
             bar.at(
                 done as u64,
                 Some(asked.len() as u64),

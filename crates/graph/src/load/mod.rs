@@ -220,7 +220,7 @@ fn fill(
         malformed,
         ..Counts::default()
     };
-    let shape = Shape::open(data, &counts, kinds, true)?;
+    let shape = Shape::open(data, &counts, kinds)?;
     let mut notes = Vec::new();
     let labels = naming_relations(&shape, &options.labels, &naming::LABELS, &mut notes)?;
     let mut aliases = naming_relations(&shape, &options.aliases, &naming::ALIASES, &mut notes)?;
