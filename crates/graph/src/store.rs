@@ -16,7 +16,7 @@
 //! ```
 //!
 //! That is 20 bytes for each triple and 8 for each entity beside the dictionary. Opening maps the
-//! files and reads the manifest. Graphs of up to 32 MiB have all checksums verified at once;
+//! files and reads the manifest. Graphs of up to 8 MiB have all checksums verified at once;
 //! larger ones when asked ([`Store::check`]), and until then every number read from them is
 //! checked where it is used.
 
@@ -36,7 +36,7 @@ use crate::mapped::Mapped;
 use crate::names::{is_machine_id, local_part, normalise, readable};
 
 /// Graphs up to this size are verified whole when they are opened.
-const VERIFIED_WHEN_OPENED: u64 = 32 << 20;
+const VERIFIED_WHEN_OPENED: u64 = 8 << 20;
 
 const NONE: u32 = u32::MAX;
 

@@ -14,10 +14,12 @@ use wherefore_lab::questions;
 use wherefore_lab::score::{read_predictions, score};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let sizes: &[usize] = if std::env::args().any(|a| a == "--smoke") {
-        &[2_000]
-    } else {
+    // `cargo bench` says `--bench`; `cargo test` runs benches too, and a short look is enough there
+    let asked = |flag: &str| std::env::args().any(|a| a == flag);
+    let sizes: &[usize] = if asked("--bench") && !asked("--smoke") {
         &[10_000, 100_000]
+    } else {
+        &[2_000]
     };
     for &count in sizes {
         measure(count)?;

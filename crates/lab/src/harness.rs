@@ -154,6 +154,12 @@ pub fn answer_line(
             ..Answer::default()
         },
     };
+    if watch.line.retrieval.is_empty() {
+        // lost before anything was retrieved: nothing was found of what was to be found
+        let nothing: [(wherefore_graph::Triple, f32); 0] = [];
+        let ends = |t: &wherefore_graph::Triple| [t.head, t.tail];
+        watch.line.retrieval = recall_at(&nothing, ends, &[], &gold.answers, ks);
+    }
     match watch.failed {
         Some(error) => Err(error),
         None => Ok(RunLine {
@@ -496,6 +502,7 @@ mod tests {
         let options = Options {
             ks: vec![1, 5],
             resamples: 20,
+            seed,
             ..Options::default()
         };
         let config = serde_json::json!({"method": "overlap"});
@@ -552,6 +559,22 @@ mod tests {
         let before = std::fs::read(&path).unwrap();
         go(&parts, 0, usize::MAX).unwrap().unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), before);
+    }
+
+    #[test]
+    fn a_question_lost_before_retrieval_has_found_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let metrics = go(folder.path(), 1, usize::MAX).unwrap().unwrap().metrics();
+        let run = Run::open(folder.path()).unwrap();
+        assert_eq!(run.lines[2].outcome, Outcome::NotInGraph);
+        assert_eq!(run.lines[2].retrieval[0].answers, Some((0.0, 0.0)));
+        assert_eq!(run.lines[2].retrieval[0].triples, None);
+        // 14 and 13 of 40 questions are about the graph, and their answers lie in it
+        let recall = metrics.overall.get("retrieval.answer_recall@5").unwrap();
+        assert_eq!(recall.questions, 40);
+        assert!(recall.value <= 27.0 / 40.0 + 1e-9, "{}", recall.value);
+        let again = run.scores(20).unwrap().metrics();
+        assert_eq!(again.overall, metrics.overall);
     }
 
     #[test]

@@ -10,6 +10,7 @@ pub(crate) enum Format {
 }
 
 impl Format {
+    #[allow(dead_code, reason = "only the example is told the format")]
     pub(crate) fn named(name: &str) -> Option<Self> {
         match name {
             "nt" => Some(Format::Nt),
