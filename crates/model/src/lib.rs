@@ -1,1 +1,1 @@
-//! Part of Wherefore.
+//! Encoders and language models: the only door to tensors. Its place is kept; nothing is built yet.
