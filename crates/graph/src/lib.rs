@@ -13,6 +13,7 @@ mod memory;
 pub mod names;
 mod pagerank;
 mod paths;
+mod shape;
 pub mod sparql;
 mod store;
 mod subgraph;

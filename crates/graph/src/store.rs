@@ -21,19 +21,18 @@
 //! checked where it is used.
 
 use std::borrow::Cow;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::dictionary::Dictionary;
 use crate::error::{Error, Result};
 use crate::graph::{Adjacency, Edge, EntityId, Graph, NameMatch, RelationId, Term, Triple};
 use crate::key;
 use crate::load::file;
 use crate::manifest::{Counts, Manifest};
 use crate::mapped::Mapped;
-use crate::names::{is_machine_id, local_part, normalise, readable};
+use crate::names::normalise;
+use crate::shape::{Shape, is_unnamed_key, readable_key};
 
 /// Graphs up to this size are verified whole when they are opened.
 const VERIFIED_WHEN_OPENED: u64 = 8 << 20;
@@ -52,261 +51,6 @@ pub struct Store {
     label_relations: Vec<RelationId>,
     /// Label and alias relations, sorted.
     naming_relations: Vec<RelationId>,
-}
-
-/// Triples and dictionaries: all but names.
-#[derive(Debug)]
-pub(crate) struct Shape {
-    folder: PathBuf,
-    pub(crate) entities: Dictionary,
-    pub(crate) relations: Dictionary,
-    outgoing: Rows,
-    incoming: Rows,
-    relation_starts: Mapped<u32>,
-    relation_places: Mapped<u32>,
-    relation_entities: Mapped<u32>,
-    kinds: [u32; 5],
-}
-
-#[derive(Debug)]
-struct Rows {
-    path: PathBuf,
-    offsets: Mapped<u32>,
-    edges: Mapped<Edge>,
-    bounds: (usize, usize),
-}
-
-impl Rows {
-    fn open(folder: &Path, name: &str, bounds: (usize, usize)) -> Result<Self> {
-        let path = folder.join(format!("{name}.edges"));
-        let edges = Mapped::<Edge>::open(&path)?;
-        let offsets = Mapped::<u32>::open(&folder.join(format!("{name}.offsets")))?;
-        if offsets.len() != bounds.0 + 1 || offsets.last().copied() != Some(edges.len() as u32) {
-            return Err(Error::Damaged {
-                path,
-                reason: "it does not hold what its offsets say".into(),
-            });
-        }
-        Ok(Self {
-            path,
-            offsets,
-            edges,
-            bounds,
-        })
-    }
-
-    fn range(&self, entity: EntityId) -> Result<Range<usize>> {
-        let i = entity.index();
-        match self.offsets.get(i..i + 2) {
-            Some(&[from, to]) => Ok(from as usize..to as usize),
-            _ => Err(Error::NoSuchEntity {
-                id: entity.0,
-                bound: self.bounds.0,
-            }),
-        }
-    }
-
-    /// Ids in it are not looked at: whoever indexes by them finds those that do not exist, and a
-    /// hub of millions is not read for the sake of a few.
-    fn row(&self, entity: EntityId) -> Result<&[Edge]> {
-        self.edges
-            .get(self.range(entity)?)
-            .ok_or_else(|| self.damaged())
-    }
-
-    /// The edges of one relation. Looks at no other edge: a hub may have millions.
-    fn row_by(&self, entity: EntityId, relation: RelationId) -> Result<&[Edge]> {
-        let row = self.row(entity)?;
-        let from = row.partition_point(|edge| edge.relation < relation);
-        let length = row[from..].partition_point(|edge| edge.relation == relation);
-        Ok(&row[from..from + length])
-    }
-
-    fn contains(&self, entity: EntityId, edge: Edge) -> Result<bool> {
-        Ok(self.row(entity)?.binary_search(&edge).is_ok())
-    }
-
-    fn damaged(&self) -> Error {
-        Error::Damaged {
-            path: self.path.clone(),
-            reason: "it names an id that does not exist".into(),
-        }
-    }
-}
-
-impl Shape {
-    pub(crate) fn open(folder: &Path, counts: &Counts, kinds: [u32; 5]) -> Result<Self> {
-        let damaged = |name: &str| Error::Damaged {
-            path: folder.join(name),
-            reason: "its length is not what the manifest says".into(),
-        };
-        let bounds = (counts.entities as usize, counts.relations as usize);
-        let shape = Self {
-            folder: folder.to_owned(),
-            entities: Dictionary::open(folder, "entities", bounds.0)?,
-            relations: Dictionary::open(folder, "relations", bounds.1)?,
-            outgoing: Rows::open(folder, "outgoing", bounds)?,
-            incoming: Rows::open(folder, "incoming", bounds)?,
-            relation_starts: Mapped::open(&folder.join("by-relation.offsets"))?,
-            relation_places: Mapped::open(&folder.join("by-relation.places"))?,
-            relation_entities: Mapped::open(&folder.join("relation-entities"))?,
-            kinds,
-        };
-        let triples = counts.triples as usize;
-        if shape.outgoing.edges.len() != triples || shape.incoming.edges.len() != triples {
-            return Err(damaged("outgoing.edges"));
-        }
-        if shape.relation_places.len() != triples || shape.relation_starts.len() != bounds.1 + 1 {
-            return Err(damaged("by-relation.places"));
-        }
-        if shape.relation_entities.len() != bounds.1 {
-            return Err(damaged("relation-entities"));
-        }
-        if !kinds.is_sorted() || kinds[4] as usize != bounds.0 {
-            return Err(damaged("entities.text"));
-        }
-        Ok(shape)
-    }
-
-    pub(crate) fn outgoing(&self, entity: EntityId) -> Result<&[Edge]> {
-        self.outgoing.row(entity)
-    }
-
-    pub(crate) fn incoming(&self, entity: EntityId) -> Result<&[Edge]> {
-        self.incoming.row(entity)
-    }
-
-    /// Triples of a relation, in order of (head, tail).
-    pub(crate) fn by_relation(
-        &self,
-        relation: RelationId,
-    ) -> Result<impl Iterator<Item = Result<Triple>> + '_> {
-        let places = self.places(relation)?;
-        let mut walk = HeadWalk {
-            offsets: &self.outgoing.offsets,
-            head: 0,
-        };
-        Ok(places.iter().map(move |&place| {
-            let edge = self
-                .outgoing
-                .edges
-                .get(place as usize)
-                .ok_or_else(|| self.outgoing.damaged())?;
-            let head = walk.head_of(place).ok_or_else(|| self.outgoing.damaged())?;
-            if edge.entity.index() >= self.outgoing.bounds.0 {
-                return Err(self.outgoing.damaged());
-            }
-            Ok(Triple {
-                head,
-                relation,
-                tail: edge.entity,
-            })
-        }))
-    }
-
-    fn places(&self, relation: RelationId) -> Result<&[u32]> {
-        let i = relation.index();
-        match self.relation_starts.get(i..i + 2) {
-            Some(&[from, to]) => self
-                .relation_places
-                .get(from as usize..to as usize)
-                .ok_or_else(|| Error::Damaged {
-                    path: self.folder.join("by-relation.offsets"),
-                    reason: "it points outside".into(),
-                }),
-            _ => Err(Error::NoSuchRelation {
-                id: relation.0,
-                bound: self.relations.len(),
-            }),
-        }
-    }
-
-    pub(crate) fn key(&self, entity: EntityId, key: &mut Vec<u8>) -> Result<()> {
-        if entity.index() >= self.entities.len() {
-            return Err(Error::NoSuchEntity {
-                id: entity.0,
-                bound: self.entities.len(),
-            });
-        }
-        self.entities.get(entity.index(), key)
-    }
-
-    fn relation_key(&self, relation: RelationId, key: &mut Vec<u8>) -> Result<()> {
-        if relation.index() >= self.relations.len() {
-            return Err(Error::NoSuchRelation {
-                id: relation.0,
-                bound: self.relations.len(),
-            });
-        }
-        self.relations.get(relation.index(), key)
-    }
-
-    pub(crate) fn is_literal(&self, entity: EntityId) -> bool {
-        (self.kinds[2]..self.kinds[3]).contains(&entity.0)
-    }
-
-    pub(crate) fn is_blank(&self, entity: EntityId) -> bool {
-        (self.kinds[0]..self.kinds[1]).contains(&entity.0)
-    }
-
-    fn damaged_text(&self) -> Error {
-        Error::Damaged {
-            path: self.folder.join("entities.text"),
-            reason: "it holds no text".into(),
-        }
-    }
-
-    /// The text of an entity without its label, made readable.
-    pub(crate) fn own_name(&self, entity: EntityId) -> Result<String> {
-        let mut bytes = Vec::new();
-        self.key(entity, &mut bytes)?;
-        readable_key(&bytes).ok_or_else(|| self.damaged_text())
-    }
-}
-
-/// Finds the head of each place, for places that ascend.
-struct HeadWalk<'a> {
-    offsets: &'a [u32],
-    head: usize,
-}
-
-impl HeadWalk<'_> {
-    fn head_of(&mut self, place: u32) -> Option<EntityId> {
-        // rows are short and places close: gallop forward, then search in between
-        let rest = self.offsets.get(self.head + 1..)?;
-        let mut step = 1;
-        while step < rest.len() && rest[step - 1] <= place {
-            step *= 2;
-        }
-        let from = step / 2;
-        let to = step.min(rest.len());
-        self.head += from + rest[from..to].partition_point(|&end| end <= place);
-        (self.head + 1 < self.offsets.len()).then_some(EntityId(self.head as u32))
-    }
-}
-
-/// What people see of a key when there is no label.
-pub(crate) fn readable_key(bytes: &[u8]) -> Option<String> {
-    let text = key::text(bytes)?;
-    Some(match bytes[0] {
-        key::IRI => readable(&local_part(text)).into_owned(),
-        key::NAME => readable(text).into_owned(),
-        key::BLANK => format!("_:{text}"),
-        _ if text.trim().is_empty() => "\"\"".to_owned(),
-        _ => text.to_owned(),
-    })
-}
-
-/// Whether a key tells people nothing: blank nodes and bare machine ids.
-pub(crate) fn is_unnamed_key(bytes: &[u8]) -> bool {
-    match (bytes.first(), key::text(bytes)) {
-        (Some(&key::BLANK), _) => true,
-        (Some(&key::IRI), Some(iri)) => {
-            is_machine_id(&local_part(iri)) || iri.contains("/.well-known/genid/")
-        }
-        (Some(&key::NAME), Some(name)) => is_machine_id(name),
-        _ => false,
-    }
 }
 
 /// The hash under which a normalised name is filed.
@@ -340,15 +84,15 @@ impl Store {
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         // a graph that is replaced between reading its manifest and opening its files: once more
-        match Self::open_once(path) {
+        match Self::open_once(path, VERIFIED_WHEN_OPENED) {
             Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
-                Self::open_once(path)
+                Self::open_once(path, VERIFIED_WHEN_OPENED)
             }
             result => result,
         }
     }
 
-    fn open_once(path: &Path) -> Result<Self> {
+    fn open_once(path: &Path, verified: u64) -> Result<Self> {
         let manifest = Manifest::read(path)?;
         let data = manifest.data(path);
         for promised in &manifest.files {
@@ -363,7 +107,7 @@ impl Store {
                 });
             }
         }
-        let small = manifest.files.iter().map(|f| f.bytes).sum::<u64>() <= VERIFIED_WHEN_OPENED;
+        let small = manifest.files.iter().map(|f| f.bytes).sum::<u64>() <= verified;
         if small {
             for promised in &manifest.files {
                 file::check(&data, promised)?;
@@ -762,6 +506,84 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::expand::{Expansion, expand};
+    use crate::graph::Direction;
+    use crate::load::{Input, LoadOptions, load};
+    use crate::paths::{PathLimits, shortest_paths};
+    use crate::sparql::{SparqlOptions, query};
+
+    /// Reads all there is, in every way there is; damage may be an error at any point.
+    fn read_everything(store: &Store) -> Result<()> {
+        let mut failed = Ok(());
+        let mut note = |done: Result<()>| failed = std::mem::replace(&mut failed, Ok(())).and(done);
+        let all: Vec<EntityId> = (0..store.entity_bound() as u32).map(EntityId).collect();
+        for &entity in &all {
+            note(store.entity_label(entity).map(|_| ()));
+            note(store.is_named(entity).map(|_| ()));
+            note(store.triples_of(entity).map(|_| ()));
+            note(expand(store, &[entity], &Expansion::default()).map(|_| ()));
+        }
+        for relation in (0..store.relation_bound() as u32).map(RelationId) {
+            note(store.relation_label(relation).map(|_| ()));
+            note(
+                store
+                    .triples_by_relation(relation)
+                    .and_then(|mut t| t.try_for_each(|t| t.map(|_| ()))),
+            );
+        }
+        for name in ["entity 1", "e", "entity_3"] {
+            note(
+                store
+                    .entities_named(name, NameMatch::Normalised)
+                    .map(|_| ()),
+            );
+            note(store.entities_with_prefix(name, 20).map(|_| ()));
+        }
+        let ends = [all[0], all[all.len() - 1]];
+        let limits = PathLimits::default();
+        note(shortest_paths(store, &ends[..1], &ends[1..], Direction::Both, &limits).map(|_| ()));
+        let text = "SELECT * WHERE { ?s ?p ?o . ?o ?q ?x }";
+        note(query(store, text, &SparqlOptions::default(), |answer| {
+            answer
+                .write(crate::sparql::ResultFormat::Csv, &mut std::io::sink())
+                .map(|_| ())
+        }));
+        failed
+    }
+
+    #[test]
+    fn damage_that_was_not_verified_is_an_error_and_never_a_panic() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("g.tsv");
+        let rows: String = (0..60)
+            .map(|i| format!("entity_{}\tr{}\tentity_{}\n", i % 7, i % 3, (i * 5) % 11))
+            .collect();
+        std::fs::write(&file, rows).unwrap();
+        let graph = dir.path().join("graph");
+        load(
+            &[Input::File(file)],
+            &graph,
+            &LoadOptions::default(),
+            &|_| {},
+        )
+        .unwrap();
+        read_everything(&Store::open(&graph).unwrap()).unwrap();
+        let data = Manifest::read(&graph).unwrap().data(&graph);
+        let mut found = 0;
+        for entry in std::fs::read_dir(data).unwrap() {
+            let path = entry.unwrap().path();
+            let whole = std::fs::read(&path).unwrap();
+            for (i, bit) in (0..whole.len()).step_by(7).zip((0..8).cycle()) {
+                let mut damaged = whole.clone();
+                damaged[i] ^= 1 << bit;
+                std::fs::write(&path, &damaged).unwrap();
+                let read = Store::open_once(&graph, 0).and_then(|store| read_everything(&store));
+                found += usize::from(read.is_err());
+            }
+            std::fs::write(&path, &whole).unwrap();
+        }
+        assert!(found > 20, "only {found} damaged files were noticed");
+    }
 
     proptest! {
         #[test]

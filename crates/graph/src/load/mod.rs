@@ -24,7 +24,7 @@ use crate::error::{Error, Result};
 use crate::graph::RelationId;
 use crate::key;
 use crate::manifest::{Counts, FORMAT, Manifest};
-use crate::store::Shape;
+use crate::shape::Shape;
 
 pub use read::Mistake;
 pub use source::{Format, Input};

@@ -12,7 +12,8 @@ use crate::error::{Error, Result};
 use crate::graph::{EntityId, RelationId};
 use crate::key;
 use crate::names::normalise;
-use crate::store::{Shape, is_unnamed_key, name_hash, readable_key};
+use crate::shape::{Shape, is_unnamed_key, readable_key};
+use crate::store::name_hash;
 
 const NONE: u32 = u32::MAX;
 
