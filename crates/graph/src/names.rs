@@ -66,9 +66,9 @@ fn normalise_ascii(name: &[u8], out: &mut String) {
     }
 }
 
-/// A name made readable: `_` as space. Names that are nothing but `_` stay.
+/// A name made readable: `_` as space. Machine ids and names that are nothing but `_` stay.
 pub fn readable(name: &str) -> Cow<'_, str> {
-    if !name.contains('_') {
+    if !name.contains('_') || is_machine_id(name) {
         return Cow::Borrowed(name);
     }
     let spaced = name.replace('_', " ");
@@ -191,5 +191,6 @@ mod tests {
         assert_eq!(local_part("http://example.org/"), "example.org");
         assert_eq!(readable("starred_actors"), "starred actors");
         assert_eq!(readable("___"), "___");
+        assert_eq!(readable("m.0_y736t"), "m.0_y736t");
     }
 }

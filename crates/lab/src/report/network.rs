@@ -61,28 +61,41 @@ pub(super) fn draw(evidence: &[&Evidence], part: impl Fn(&str, &str) -> Part) ->
     let mut svg = format!(
         "<svg class=\"network\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"evidence\">"
     );
+    // triples between the same two nodes share a line, with an arrow at each end they point to
+    let mut drawn: Vec<(usize, usize, Vec<&Evidence>)> = Vec::new();
     for &(a, b, triple) in &edges {
-        let ((x1, y1), (x2, y2)) = (nodes[a].at, nodes[b].at);
-        let (dx, dy) = (x2 - x1, y2 - y1);
-        let length = dx.hypot(dy).max(1.0);
-        // stop short of the node, so that the arrow's head is seen
-        let (ex, ey) = (x2 - dx / length * 9.0, y2 - dy / length * 9.0);
-        let (ax, ay) = (ex - dx / length * 7.0, ey - dy / length * 7.0);
-        let (px, py) = (-dy / length * 3.5, dx / length * 3.5);
+        match drawn
+            .iter_mut()
+            .find(|(x, y, _)| (*x, *y) == (a, b) || (*x, *y) == (b, a))
+        {
+            Some((_, _, triples)) => triples.push(triple),
+            None => drawn.push((a, b, vec![triple])),
+        }
+    }
+    for (a, b, triples) in &drawn {
+        let ((x1, y1), (x2, y2)) = (nodes[*a].at, nodes[*b].at);
         let _ = write!(
             svg,
-            "<path class=\"edge\" d=\"M{x1:.0} {y1:.0}L{ex:.0} {ey:.0}\"/>\
-             <path class=\"head\" d=\"M{ex:.0} {ey:.0}L{:.0} {:.0}L{:.0} {:.0}Z\"/>\
-             <text class=\"relation\" x=\"{:.0}\" y=\"{:.0}\" text-anchor=\"middle\">{}<title>{} · {:.2}</title></text>",
-            ax + px,
-            ay + py,
-            ax - px,
-            ay - py,
+            "<path class=\"edge\" d=\"M{x1:.0} {y1:.0}L{x2:.0} {y2:.0}\"/>"
+        );
+        let first = &triples[0].ids[0];
+        arrow(&mut svg, (x1, y1), (x2, y2));
+        if triples.iter().any(|t| t.ids[0] != *first) {
+            arrow(&mut svg, (x2, y2), (x1, y1));
+        }
+        let mut names: Vec<&str> = triples.iter().map(|t| last_part(&t.relation)).collect();
+        names.dedup();
+        let full: Vec<String> = triples
+            .iter()
+            .map(|t| format!("{} · {:.2}", t.relation, t.score))
+            .collect();
+        let _ = write!(
+            svg,
+            "<text class=\"relation\" x=\"{:.0}\" y=\"{:.0}\" text-anchor=\"middle\">{}<title>{}</title></text>",
             (x1 + x2) / 2.0,
             (y1 + y2) / 2.0 - 4.0,
-            escape(&short(last_part(&triple.relation), 22)),
-            escape(&triple.relation),
-            triple.score
+            escape(&short(&names.join(" / "), 30)),
+            escape(&full.join("; "))
         );
     }
     for node in &nodes {
@@ -103,6 +116,23 @@ pub(super) fn draw(evidence: &[&Evidence], part: impl Fn(&str, &str) -> Part) ->
         );
     }
     svg + "</svg>"
+}
+
+/// The head of an arrow, short of the node so that it is seen.
+fn arrow(svg: &mut String, from: (f64, f64), to: (f64, f64)) {
+    let (dx, dy) = (to.0 - from.0, to.1 - from.1);
+    let length = dx.hypot(dy).max(1.0);
+    let (dx, dy) = (dx / length, dy / length);
+    let (ex, ey) = (to.0 - dx * 8.0, to.1 - dy * 8.0);
+    let (ax, ay) = (ex - dx * 8.0, ey - dy * 8.0);
+    let _ = write!(
+        svg,
+        "<path class=\"head\" d=\"M{ex:.0} {ey:.0}L{:.0} {:.0}L{:.0} {:.0}Z\"/>",
+        ax - dy * 3.5,
+        ay + dx * 3.5,
+        ax + dy * 3.5,
+        ay - dx * 3.5
+    );
 }
 
 /// `people.person.gender` is long; its end says most.
@@ -166,7 +196,26 @@ fn places(count: usize, edges: &[(usize, usize)]) -> Vec<(f64, f64)> {
             place.1 = (place.1 + dy / length * step).clamp(0.0, height);
         }
     }
-    at.into_iter().map(|(x, y)| (x + 70.0, y + 20.0)).collect()
+    // fill the picture: springs alone leave its borders empty
+    let stretch = |values: Vec<f64>, room: f64| -> Vec<f64> {
+        let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let extent = high - low;
+        let place = |v: f64| {
+            if extent > 1.0 {
+                (v - low) / extent
+            } else {
+                0.5
+            }
+        };
+        values.into_iter().map(|v| room * place(v)).collect()
+    };
+    let (xs, ys) = at.into_iter().unzip();
+    stretch(xs, width)
+        .into_iter()
+        .zip(stretch(ys, height))
+        .map(|(x, y)| (x + 70.0, y + 20.0))
+        .collect()
 }
 
 #[cfg(test)]
