@@ -1,7 +1,5 @@
 //! A load that is killed leaves the old graph or the new one, never a torn one.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test may")]
-
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};

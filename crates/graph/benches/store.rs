@@ -13,6 +13,12 @@
 //! Expansion takes 2 hops in both directions around 20 entities of middling degree; paths are
 //! all shortest paths between 20 pairs, at most three edges long.
 
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a benchmark prints"
+)]
+
 mod zipf;
 
 use std::fs::File;
@@ -138,7 +144,7 @@ fn run(size: u64) -> Result<(), Box<dyn std::error::Error>> {
         other
             .as_ref()
             .and_then(|o| o.get(name))
-            .and_then(|v| v.as_f64())
+            .and_then(serde_json::Value::as_f64)
     };
     if let (Some(theirs), Some(their_paths)) = (figure("expanded"), figure("on_paths")) {
         assert_eq!(

@@ -274,7 +274,9 @@ mod tests {
 
     use super::*;
 
-    fn both(text: &str, quads: bool) -> (Option<(bool, Keys)>, Result<(bool, Keys), String>) {
+    type Read = (bool, Keys);
+
+    fn both(text: &str, quads: bool) -> (Option<Read>, Result<Read, String>) {
         let mut keys = Keys::default();
         let plain = plain_line(text.as_bytes(), quads, 0, &mut keys).map(|f| (f, keys.clone()));
         let mut keys = Keys::default();

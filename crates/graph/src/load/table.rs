@@ -439,7 +439,7 @@ mod tests {
         assert!(read("a,b", Format::Csv, &plain).is_err());
         let mut records = Vec::new();
         csv_records(b"a,b,c\n\"x\ny\",r,t\nlast,r,t", |r, line| {
-            records.push((r.to_vec(), line))
+            records.push((r.to_vec(), line));
         });
         assert_eq!(records.len(), 3);
         assert_eq!(records[1].0, b"\"x\ny\",r,t");
