@@ -54,8 +54,20 @@ def onnx_session(model, folder):
     if not os.path.exists(path):
         example = {k: v for k, v in model.tokenizer("an example", return_tensors="pt").items() if k in names}
         used = [n for n in names if n in example]
-        torch.onnx.export(model[0].auto_model.eval(), tuple(example[n] for n in used), path, input_names=used,
-                          output_names=["h"], dynamic_axes={n: {0: "b", 1: "l"} for n in used + ["h"]}, dynamo=False)
+        inner = model[0].auto_model.eval()
+
+        class Plain(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.inner = inner
+
+            def forward(self, *inputs):
+                return self.inner(**dict(zip(used, inputs))).last_hidden_state
+
+        inner.set_attn_implementation("eager")
+        torch.onnx.export(Plain(), tuple(example[n] for n in used), path, input_names=used, output_names=["h"],
+                          dynamic_axes={n: {0: "b", 1: "l"} for n in used + ["h"]}, dynamo=False)
+        inner.set_attn_implementation("sdpa")
     return onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
 
 

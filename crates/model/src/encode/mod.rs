@@ -157,8 +157,9 @@ fn open_folder(name: &str, path: &Path) -> Result<Arc<dyn Encoder>> {
 }
 
 /// Scales `row` to length 1; a row of nothing but zeros stays.
+#[inline(always)]
 pub(crate) fn normalise(row: &mut [f32]) {
-    let length = row.iter().map(|x| x * x).sum::<f32>().sqrt();
+    let length = simd::sum_by(row.len(), |i| row[i] * row[i]).sqrt();
     if length > 0.0 {
         row.iter_mut().for_each(|x| *x /= length);
     }

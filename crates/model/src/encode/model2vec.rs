@@ -77,11 +77,12 @@ pub(super) fn load(folder: &Path) -> Result<StaticTable> {
     if let Some(&token) = outside {
         return Err(Error::TokenOutside { path, token, rows });
     }
-    let vocabulary = tokenizer.get_vocab_size(true);
-    if vocabulary > tokens {
+    // ids may have gaps, so the largest counts and not their number
+    let largest = tokenizer.get_vocab(true).into_values().max();
+    if let Some(token) = largest.filter(|id| *id as usize >= tokens) {
         return Err(Error::TokenOutside {
             path: tokenizer_path,
-            token: vocabulary as u32 - 1,
+            token,
             rows: tokens,
         });
     }

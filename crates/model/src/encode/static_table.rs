@@ -110,6 +110,9 @@ impl StaticTable {
             let (got, rows) = (vectors.len(), tokens.len());
             return Err(format!("{got} numbers are not {rows} rows of {dim}"));
         }
+        if tokens.iter().any(|token| token.contains('\n')) {
+            return Err("a token holds a line break".into());
+        }
         let pieces = WordPiece::new(tokens.iter().map(String::as_str), unknown)?;
         let mut scales = Vec::with_capacity(tokens.len());
         let mut codes = Vec::with_capacity(vectors.len());

@@ -307,13 +307,10 @@ mod tests {
         static PAIR: std::sync::OnceLock<(WordPiece, Tokenizer)> = std::sync::OnceLock::new();
         PAIR.get_or_init(|| {
             let tokens: Vec<String> = StaticTable::built_in().vocabulary().collect();
-            let vocabulary = tokens
-                .iter()
-                .enumerate()
-                .map(|(id, token)| (token.clone(), id as u32))
-                .collect();
-            let model = Reference::builder()
-                .vocab(vocabulary)
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("vocab.txt");
+            std::fs::write(&path, tokens.join("\n")).unwrap();
+            let model = Reference::from_file(path.to_str().unwrap())
                 .unk_token("[UNK]".into())
                 .build()
                 .unwrap();

@@ -145,6 +145,13 @@ impl TransformerEncoder {
             .into_iter()
             .flatten()
             .fold(network.max_tokens(), usize::min);
+        if longest < 3 {
+            return Err(Error::BadOption {
+                option: "max_tokens",
+                given: longest.to_string(),
+                wanted: "at least 3: one token between the two special ones".into(),
+            });
+        }
         let name = folder.file_name().unwrap_or(folder.as_os_str());
         Ok(Self {
             name: name.to_string_lossy().into_owned(),
