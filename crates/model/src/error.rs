@@ -1,0 +1,225 @@
+//! What can go wrong with a model, in words a user can act on.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Shorthand for results of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Everything that can go wrong with a model.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A file could not be read or written.
+    #[error("cannot {action} `{path}`")]
+    Io {
+        /// What was attempted: `read`, `write`, `create` …
+        action: &'static str,
+        /// Where.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        source: io::Error,
+    },
+
+    /// A name that is neither built in, nor a folder, nor a model that was added.
+    #[error("there is no model `{name}` here")]
+    UnknownModel {
+        /// The name as given.
+        name: String,
+    },
+
+    /// A name that cannot be the name of a folder.
+    #[error("`{name}` cannot name a model: use letters, digits, `-`, `_` and `.`")]
+    BadName {
+        /// The name as given.
+        name: String,
+    },
+
+    /// A model of that name was added before.
+    #[error("the model `{name}` is there already, in `{path}`")]
+    ModelExists {
+        /// The name.
+        name: String,
+        /// Its folder.
+        path: PathBuf,
+    },
+
+    /// A model folder lacks a file.
+    #[error("model folder `{folder}` has no `{file}`")]
+    MissingFile {
+        /// The folder.
+        folder: PathBuf,
+        /// What it should hold.
+        file: &'static str,
+    },
+
+    /// A configuration file that does not say what it must.
+    #[error("model configuration `{path}` is not usable: {reason}")]
+    BadConfig {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+
+    /// An architecture for which there is no network here.
+    #[error("model `{path}` is of the family `{found}`, and known here are {known}")]
+    UnknownFamily {
+        /// The configuration file.
+        path: PathBuf,
+        /// The family it names.
+        found: String,
+        /// The families that can be loaded.
+        known: &'static str,
+    },
+
+    /// A tokenizer file that is cut short or of another kind.
+    #[error("tokenizer `{path}` is damaged or of another kind: {reason}")]
+    BadTokenizer {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+
+    /// A weights file that is cut short or of another kind.
+    #[error("weights `{path}` are damaged or of another kind: {reason}")]
+    BadWeights {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+
+    /// A tensor that the configuration promises and the weights lack.
+    #[error("weights `{path}` have no tensor `{tensor}` of shape {wanted:?}")]
+    MissingTensor {
+        /// The file.
+        path: PathBuf,
+        /// Its name.
+        tensor: String,
+        /// The shape it should have.
+        wanted: Vec<usize>,
+    },
+
+    /// A tensor of another shape than the configuration promises.
+    #[error("tensor `{tensor}` of `{path}` has shape {found:?}, and {wanted:?} was expected")]
+    TensorShape {
+        /// The file.
+        path: PathBuf,
+        /// Its name.
+        tensor: String,
+        /// The shape the configuration asks for.
+        wanted: Vec<usize>,
+        /// The shape in the file.
+        found: Vec<usize>,
+    },
+
+    /// A tokenizer that gives ids for which the weights have no row.
+    #[error("tokenizer `{path}` gives token {token}, and the weights have {rows} rows")]
+    TokenOutside {
+        /// The tokenizer file.
+        path: PathBuf,
+        /// The token id.
+        token: u32,
+        /// Rows of the embedding.
+        rows: usize,
+    },
+
+    /// A static table that is cut short or of another kind.
+    #[error("static table `{path}` is damaged: {reason}")]
+    BadTable {
+        /// The file, or `built in`.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+
+    /// An option outside its range.
+    #[error("`{option}` is {given}, and must be {wanted}")]
+    BadOption {
+        /// The option.
+        option: &'static str,
+        /// What was given.
+        given: String,
+        /// What it may be.
+        wanted: String,
+    },
+
+    /// The hub did not give the model.
+    #[error("cannot fetch `{repository}` from the model hub: {reason}")]
+    Hub {
+        /// `owner/name`.
+        repository: String,
+        /// What the hub or the network said.
+        reason: String,
+    },
+
+    /// A tokenizer refused a text.
+    #[error("the tokenizer of `{model}` refused a text: {reason}")]
+    Tokenize {
+        /// The model.
+        model: String,
+        /// What it said.
+        reason: String,
+    },
+
+    /// A tensor operation failed: our own fault.
+    #[error("a tensor operation failed")]
+    Compute(#[from] candle_core::Error),
+}
+
+impl Error {
+    /// For `map_err`: an [`Error::Io`] that names the path.
+    pub(crate) fn io(
+        action: &'static str,
+        path: impl Into<PathBuf>,
+    ) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |source| Error::Io {
+            action,
+            path,
+            source,
+        }
+    }
+
+    /// The command or step that mends it, if the user can.
+    pub fn hint(&self) -> Option<String> {
+        const AGAIN: &str = "fetch the model again with `wherefore model add NAME --replace`, \
+                             or copy its folder again";
+        match self {
+            Error::UnknownModel { name } if name.contains('/') => Some(format!(
+                "fetch it with `wherefore model add {name}`, or check the path of the folder"
+            )),
+            Error::UnknownModel { name } => Some(format!(
+                "fetch it with `wherefore model add {name}`, give the path of a model folder, \
+                 or see `wherefore model list`"
+            )),
+            Error::ModelExists { .. } => {
+                Some("add `--replace` to put the new one in its place".into())
+            }
+            Error::MissingFile { .. } => Some(format!(
+                "a model folder holds `config.json`, `tokenizer.json` and `model.safetensors`; {AGAIN}"
+            )),
+            Error::BadTokenizer { .. }
+            | Error::BadWeights { .. }
+            | Error::MissingTensor { .. }
+            | Error::TensorShape { .. }
+            | Error::TokenOutside { .. } => Some(AGAIN.into()),
+            Error::BadTable { .. } => {
+                Some("make it again with `wherefore model distill TEACHER --out FILE`".into())
+            }
+            Error::Hub { repository, .. } => Some(format!(
+                "download the files of `{repository}` where the network allows it, and add the \
+                 folder with `wherefore model add FOLDER`"
+            )),
+            _ => None,
+        }
+    }
+
+    /// Whether the fault lies in our own code rather than in what the user gave us.
+    pub fn is_internal(&self) -> bool {
+        matches!(self, Error::Compute(_))
+    }
+}
