@@ -165,6 +165,95 @@ pub enum Error {
         reason: String,
     },
 
+    /// A subgraph without triples: nothing to score.
+    #[error("the subgraph has no triple")]
+    EmptySubgraph,
+
+    /// An id for which there is no row.
+    #[error("{what} {id} is outside: there are {count}")]
+    IdOutside {
+        /// What the id stands for.
+        what: &'static str,
+        /// The id.
+        id: u32,
+        /// How many there are.
+        count: usize,
+    },
+
+    /// A vector or list of another length.
+    #[error("the {what} has {given} numbers, and {wanted} were expected")]
+    Dimension {
+        /// What was given.
+        what: &'static str,
+        /// The length it should have.
+        wanted: usize,
+        /// The length it has.
+        given: usize,
+    },
+
+    /// NaN or infinity where a number was expected.
+    #[error("the {what} holds a number that is not finite")]
+    NotFinite {
+        /// Where.
+        what: String,
+    },
+
+    /// A tensor that the network lacks, or needs in another shape.
+    #[error("tensor `{tensor}` does not fit the network: {reason}")]
+    Parameter {
+        /// Its name.
+        tensor: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+
+    /// Training left the finite numbers.
+    #[error("the {what} of step {step} is not finite")]
+    Diverged {
+        /// The loss, or the gradient of a tensor.
+        what: String,
+        /// The step, from 1.
+        step: u64,
+    },
+
+    /// A checkpoint folder that does not say what it must.
+    #[error("checkpoint `{path}` is not usable: {reason}")]
+    BadCheckpoint {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+
+    /// A checkpoint of another method.
+    #[error("checkpoint `{path}` is of the method `{found}`, and `{wanted}` was asked for")]
+    OtherMethod {
+        /// The configuration file.
+        path: PathBuf,
+        /// The method asked for.
+        wanted: String,
+        /// The method in the file.
+        found: String,
+    },
+
+    /// A checkpoint that was trained on the vectors of another encoder.
+    #[error(
+        "checkpoint `{path}` was trained with `{wanted}` ({wanted_dim} numbers), \
+         and `{given}` gives {given_dim}"
+    )]
+    OtherEncoder {
+        /// The configuration file.
+        path: PathBuf,
+        /// The encoder it was trained with.
+        wanted: String,
+        /// Numbers in that encoder's vectors.
+        wanted_dim: usize,
+        /// The encoder at hand.
+        given: String,
+        /// Numbers in its vectors.
+        given_dim: usize,
+    },
+
     /// A tensor operation failed: our own fault.
     #[error("a tensor operation failed")]
     Compute(#[from] candle_core::Error),
@@ -210,6 +299,21 @@ impl Error {
             Error::BadTable { .. } => {
                 Some("make it again with `wherefore model distill TEACHER --out FILE`".into())
             }
+            Error::EmptySubgraph => Some(
+                "widen the neighbourhood (more hops or a larger budget), or name another topic"
+                    .into(),
+            ),
+            Error::Diverged { .. } => Some(
+                "the last good checkpoint is kept; train on with a smaller learning rate or \
+                 stricter gradient clipping"
+                    .into(),
+            ),
+            Error::BadCheckpoint { .. } | Error::OtherMethod { .. } => Some(
+                "train it again with `wherefore train METHOD --out CKPT`, or pass another".into(),
+            ),
+            Error::OtherEncoder { wanted, .. } => Some(format!(
+                "pass the encoder it was trained with, `--encoder {wanted}`, or train it again"
+            )),
             Error::Hub { repository, .. } => Some(format!(
                 "download the files of `{repository}` where the network allows it, and add the \
                  folder with `wherefore model add FOLDER`"

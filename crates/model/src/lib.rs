@@ -1,13 +1,17 @@
 //! The door to tensors and language models: encoders from text to vectors, and where their
-//! models lie.
+//! models lie; networks over graphs, how they are trained and kept.
 
 pub mod distill;
 pub mod encode;
 mod error;
 pub mod models;
+pub mod qr_gat;
+mod random;
+pub mod tensor;
 
 pub use encode::{Embeddings, Encoder};
 pub use error::{Error, Result};
+pub use random::Random;
 
 // only for its features: see the workspace's Cargo.toml
 use gemm as _;

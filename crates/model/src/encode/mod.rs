@@ -10,7 +10,7 @@
 
 mod hashing;
 mod model2vec;
-mod simd;
+pub(crate) mod simd;
 mod static_table;
 mod transformer;
 mod wordpiece;

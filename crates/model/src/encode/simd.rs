@@ -9,7 +9,7 @@ use pulp::{Simd, WithSimd};
 ///
 /// Cody and Waite's reduction to `|r| ≤ ln 2 / 2`, then a Taylor polynomial of degree 7.
 #[inline(always)]
-pub(super) fn exp(x: f32) -> f32 {
+pub(crate) fn exp(x: f32) -> f32 {
     // adding 1.5·2²³ rounds to the nearest integer and leaves it in the low bits
     const ROUND: f32 = 12_582_912.0;
     const LN2_HIGH: f32 = 0.693_359_4;
@@ -60,7 +60,7 @@ pub(super) fn silu(x: f32) -> f32 {
 
 /// Sum in sixteen lanes, an order that does not depend on the vector width.
 #[inline(always)]
-pub(super) fn sum_by(len: usize, value: impl Fn(usize) -> f32) -> f32 {
+pub(crate) fn sum_by(len: usize, value: impl Fn(usize) -> f32) -> f32 {
     let mut lanes = [0.0f32; 16];
     let whole = len / 16 * 16;
     for start in (0..whole).step_by(16) {

@@ -1,0 +1,304 @@
+//! Several questions' subgraphs joined into one graph without edges between them.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use candle_core::{Device, Tensor};
+
+use super::{Config, Rows, Subgraph};
+use crate::tensor::{Segments, dropout_mask};
+use crate::{Error, Random, Result};
+
+/// What one training step works on.
+pub struct Batch {
+    nodes: usize,
+    dim: usize,
+    /// `[nodes, inputs]`: `[e ‖ p ‖ question]`, the question as a one-hot index.
+    inputs: Vec<f32>,
+    width: usize,
+    pub(super) questions: Tensor, // [questions, dim]
+    pub(super) relations: Tensor, // [relations, dim]
+    pub(super) forward: Arc<Edges>,
+    pub(super) backward: Arc<Edges>,
+    pub(super) triples: Arc<Triples>,
+    ranges: Vec<Range<usize>>,
+}
+
+/// The edges of one direction, sorted by the node that hears.
+pub(super) struct Edges {
+    /// The node that hears (i), ascending.
+    pub(super) target: Arc<Segments>,
+    /// The node that is heard (j).
+    pub(super) source: Arc<Segments>,
+    pub(super) relation: Arc<Segments>,
+    pub(super) question: Arc<Segments>,
+    /// A row of `pairs`.
+    pub(super) pair: Vec<u32>,
+    /// Each question with each of its relations: `a_plus` is the same for all their edges.
+    pub(super) pairs: Arc<Vec<Pair>>,
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct Pair {
+    pub(super) question: u32,
+    pub(super) relation: u32,
+}
+
+/// The triples in the order in which the questions list them.
+pub(super) struct Triples {
+    pub(super) head: Arc<Segments>,
+    pub(super) relation: Arc<Segments>,
+    pub(super) tail: Arc<Segments>,
+    pub(super) question: Arc<Segments>,
+}
+
+impl Batch {
+    /// Joins `subgraphs`, whose entities and relations are rows of the label vectors
+    /// `entities` and `relations` (`[rows, dim]`). Relations that questions share are kept once.
+    pub fn new(
+        config: &Config,
+        subgraphs: &[Subgraph<'_>],
+        entities: &dyn Rows,
+        relations: &dyn Rows,
+        device: &Device,
+    ) -> Result<Self> {
+        let dim = config.dim;
+        for (what, rows) in [("entity vector", entities), ("relation vector", relations)] {
+            if rows.width() != dim {
+                return Err(Error::Dimension {
+                    what,
+                    wanted: dim,
+                    given: rows.width(),
+                });
+            }
+        }
+        if subgraphs.is_empty() {
+            return Err(Error::EmptySubgraph);
+        }
+        for subgraph in subgraphs {
+            subgraph.check(dim, entities.len(), relations.len())?;
+        }
+        let nodes = subgraphs.iter().map(|s| s.entities.len()).sum();
+        let mut used: Vec<u32> = subgraphs
+            .iter()
+            .flat_map(|s| s.relations.iter().copied())
+            .collect();
+        used.sort_unstable();
+        used.dedup();
+
+        let questions = subgraphs.len();
+        let one_hot = match config.query_init() {
+            0 => 0,
+            _ => questions,
+        };
+        let width = dim + 2 + one_hot;
+        let mut inputs = vec![0.0; nodes * width];
+        let mut rows = inputs.chunks_exact_mut(width);
+        for (question, subgraph) in subgraphs.iter().enumerate() {
+            for (&entity, &topic) in subgraph.entities.iter().zip(subgraph.topics) {
+                let row = rows.next().expect("one row for each entity");
+                entities.read(&[entity], 0..dim, &mut row[..dim]);
+                row[dim + usize::from(topic)] = 1.0;
+                if one_hot > 0 {
+                    row[dim + 2 + question] = 1.0;
+                }
+            }
+        }
+        if !inputs.iter().all(|x| x.is_finite()) {
+            return Err(Error::NotFinite {
+                what: "entity vector".into(),
+            });
+        }
+        let mut relation_rows = vec![0.0; used.len() * dim];
+        relations.read(&used, 0..dim, &mut relation_rows);
+        if !relation_rows.iter().all(|x| x.is_finite()) {
+            return Err(Error::NotFinite {
+                what: "relation vector".into(),
+            });
+        }
+        let question_rows: Vec<f32> = subgraphs
+            .iter()
+            .flat_map(|s| s.question.iter().copied())
+            .collect();
+
+        let joined = Joined::new(subgraphs, &used);
+        let sizes = (nodes, used.len(), questions);
+        Ok(Self {
+            nodes,
+            dim,
+            inputs,
+            width,
+            questions: Tensor::from_vec(question_rows, (questions, dim), device)?,
+            relations: Tensor::from_vec(relation_rows, (used.len(), dim), device)?,
+            forward: Arc::new(joined.edges(sizes, |[head, _, tail]| (head, tail))),
+            backward: Arc::new(joined.edges(sizes, |[head, _, tail]| (tail, head))),
+            triples: Arc::new(joined.triples(sizes)),
+            ranges: joined.ranges,
+        })
+    }
+
+    /// Number of triples of all questions: one score each.
+    pub fn triples(&self) -> usize {
+        self.triples.head.len()
+    }
+
+    /// Where each question's triples lie among the scores.
+    pub fn ranges(&self) -> &[Range<usize>] {
+        &self.ranges
+    }
+
+    /// `[nodes, inputs]` on `device`, with dropout over e and p if there is a generator.
+    pub(super) fn inputs(
+        &self,
+        dropout: Option<(f32, &mut Random)>,
+        device: &Device,
+    ) -> candle_core::Result<Tensor> {
+        let mut inputs = self.inputs.clone();
+        if let Some((rate, random)) = dropout {
+            let own = self.dim + 2;
+            let mask = dropout_mask(self.nodes * own, rate, random);
+            let rows = inputs.chunks_exact_mut(self.width);
+            for (row, mask) in rows.zip(mask.chunks_exact(own)) {
+                row.iter_mut().zip(mask).for_each(|(x, m)| *x *= m);
+            }
+        }
+        Tensor::from_vec(inputs, (self.nodes, self.width), device)
+    }
+}
+
+/// The joined graph, triple by triple.
+struct Joined {
+    triples: Vec<[u32; 3]>, // ids of the batch
+    question: Vec<u32>,
+    pair: Vec<u32>,
+    pairs: Arc<Vec<Pair>>,
+    ranges: Vec<Range<usize>>,
+}
+
+impl Joined {
+    fn new(subgraphs: &[Subgraph<'_>], used: &[u32]) -> Self {
+        let mut joined = Self {
+            triples: vec![],
+            question: vec![],
+            pair: vec![],
+            pairs: Arc::default(),
+            ranges: vec![],
+        };
+        let mut pairs = vec![];
+        let mut first_node = 0u32;
+        for (question, subgraph) in subgraphs.iter().enumerate() {
+            let first_pair = pairs.len() as u32;
+            pairs.extend(subgraph.relations.iter().map(|relation| Pair {
+                question: question as u32,
+                relation: used.partition_point(|row| row < relation) as u32,
+            }));
+            let start = joined.triples.len();
+            for [head, relation, tail] in subgraph.triples {
+                let pair = first_pair + relation;
+                joined.triples.push([
+                    first_node + head,
+                    pairs[pair as usize].relation,
+                    first_node + tail,
+                ]);
+                joined.question.push(question as u32);
+                joined.pair.push(pair);
+            }
+            joined.ranges.push(start..joined.triples.len());
+            first_node += subgraph.entities.len() as u32;
+        }
+        joined.pairs = Arc::new(pairs);
+        joined
+    }
+
+    /// `ends` gives source and target of a triple.
+    fn edges(
+        &self,
+        (nodes, relations, questions): (usize, usize, usize),
+        ends: impl Fn([u32; 3]) -> (u32, u32),
+    ) -> Edges {
+        let targets = self.triples.iter().map(|t| ends(*t).1).collect();
+        let by_target = Segments::new(targets, nodes);
+        let order: Vec<usize> = (0..nodes)
+            .flat_map(|node| by_target.entries(node).iter().map(|e| *e as usize))
+            .collect();
+        let segments = |of: &dyn Fn(usize) -> u32, count| {
+            Arc::new(Segments::new(order.iter().map(|e| of(*e)).collect(), count))
+        };
+        Edges {
+            target: segments(&|e| ends(self.triples[e]).1, nodes),
+            source: segments(&|e| ends(self.triples[e]).0, nodes),
+            relation: segments(&|e| self.triples[e][1], relations),
+            question: segments(&|e| self.question[e], questions),
+            pair: order.iter().map(|e| self.pair[*e]).collect(),
+            pairs: self.pairs.clone(),
+        }
+    }
+
+    fn triples(&self, (nodes, relations, questions): (usize, usize, usize)) -> Triples {
+        let column = |i: usize, count| {
+            let ids = self.triples.iter().map(|triple| triple[i]).collect();
+            Arc::new(Segments::new(ids, count))
+        };
+        Triples {
+            head: column(0, nodes),
+            relation: column(1, relations),
+            tail: column(2, nodes),
+            question: Arc::new(Segments::new(self.question.clone(), questions)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::qr_gat::Table;
+
+    #[test]
+    fn questions_are_joined_without_edges_between_them() -> Result<()> {
+        let config = Config {
+            dim: 2,
+            ..Config::default()
+        };
+        let (entities, relations): (Vec<f32>, Vec<f32>) =
+            ((0..10).map(|x| x as f32).collect(), vec![0.5; 8]);
+        let entities = Table::new(&entities, 2)?;
+        let relations = Table::new(&relations, 2)?;
+        let first = Subgraph {
+            question: &[1.0, 2.0],
+            entities: &[4, 1],
+            topics: &[true, false],
+            relations: &[3, 0],
+            triples: &[[0, 0, 1], [1, 1, 0]],
+        };
+        let second = Subgraph {
+            question: &[3.0, 4.0],
+            entities: &[2, 4, 0],
+            topics: &[false, true, false],
+            relations: &[3],
+            triples: &[[2, 0, 1], [0, 0, 1]],
+        };
+        let batch = Batch::new(
+            &config,
+            &[first, second],
+            &entities,
+            &relations,
+            &Device::Cpu,
+        )?;
+        assert_eq!(batch.triples(), 4);
+        assert_eq!(batch.ranges(), [0..2, 2..4]);
+        // nodes 0, 1 | 2, 3, 4; relation rows 0 and 3 become 0 and 1
+        assert_eq!(batch.triples.head.ids(), [0, 1, 4, 2]);
+        assert_eq!(batch.triples.tail.ids(), [1, 0, 3, 3]);
+        assert_eq!(batch.triples.relation.ids(), [1, 0, 1, 1]);
+        // heard by node 0: triple 1; by 1: triple 0; by 3: triples 2 and 3
+        assert_eq!(batch.forward.target.ids(), [0, 1, 3, 3]);
+        assert_eq!(batch.forward.source.ids(), [1, 0, 4, 2]);
+        assert_eq!(batch.forward.pair, [1, 0, 2, 2]);
+        assert_eq!(batch.backward.target.ids(), [0, 1, 2, 4]);
+        // entity 1 of the first question: e = [2, 3], no topic, question 0
+        let inputs = batch.inputs(None, &Device::Cpu)?.to_vec2::<f32>()?;
+        assert_eq!(inputs[1], [2.0, 3.0, 1.0, 0.0, 1.0, 0.0]);
+        assert_eq!(inputs[3], [8.0, 9.0, 0.0, 1.0, 0.0, 1.0]);
+        Ok(())
+    }
+}

@@ -1,0 +1,196 @@
+//! A product with fixed weights, packed once for the widest vectors of the machine.
+//!
+//! ```text
+//! y = x·Wᵀ        W [out, in] in panels of 32 outputs, each [in, 32]
+//! ```
+//!
+//! Six rows of x meet one panel at a time: twelve sums stay in registers, and the panel in the
+//! first cache while all rows of a block pass it. Unlike a general product it allocates nothing,
+//! takes its rows from anywhere (by index) and leaves nothing to pack but x.
+
+use std::cell::RefCell;
+
+use pulp::{Arch, Simd, WithSimd};
+use rayon::prelude::*;
+
+/// Outputs in a panel: two of the widest vectors.
+const PANEL: usize = 32;
+/// Rows that are multiplied together.
+const TILE: usize = 6;
+/// Rows that one thread takes at a time, whole tiles.
+const BLOCK: usize = 8 * TILE;
+
+/// Weights `[out, in]`, packed.
+#[derive(Clone, Debug)]
+pub(super) struct Panels {
+    packed: Vec<f32>, // [panels, in, PANEL]
+    inputs: usize,
+    outputs: usize,
+}
+
+thread_local! {
+    /// Six rows of x, column by column; grows to the largest block once.
+    static PACKED: RefCell<Vec<f32>> = const { RefCell::new(vec![]) };
+}
+
+impl Panels {
+    /// Packs columns `columns` of row-major `weights`, whose rows have `width` numbers.
+    pub(super) fn new(weights: &[f32], width: usize, columns: std::ops::Range<usize>) -> Self {
+        let (inputs, outputs) = (columns.len(), weights.len() / width);
+        let mut packed = vec![0.0; outputs.div_ceil(PANEL) * inputs * PANEL];
+        for (output, row) in weights.chunks_exact(width).enumerate() {
+            let panel = &mut packed[output / PANEL * inputs * PANEL..][..inputs * PANEL];
+            let lane = output % PANEL;
+            for (input, weight) in row[columns.clone()].iter().enumerate() {
+                panel[input * PANEL + lane] = *weight;
+            }
+        }
+        Self {
+            packed,
+            inputs,
+            outputs,
+        }
+    }
+
+    /// Numbers in a row of the product.
+    pub(super) fn outputs(&self) -> usize {
+        self.outputs
+    }
+
+    /// `out[i] = row(i)·Wᵀ` for all rows of `out` (`[rows, outputs]`), on all threads.
+    pub(super) fn product<'a>(&self, row: impl Fn(usize) -> &'a [f32] + Sync, out: &mut [f32]) {
+        let arch = Arch::new();
+        let width = self.outputs;
+        out.par_chunks_mut(BLOCK * width)
+            .enumerate()
+            .for_each(|(block, out)| self.block(arch, |i| row(block * BLOCK + i), out));
+    }
+
+    /// `W·x` for one row, or `0` without inputs.
+    pub(super) fn of_row(&self, x: &[f32], out: &mut [f32]) {
+        let (inputs, packed) = (self.inputs, &self.packed);
+        Arch::new().dispatch(
+            #[inline(always)]
+            || {
+                for (panel, out) in out.chunks_mut(PANEL).enumerate() {
+                    let panel = &packed[panel * inputs * PANEL..][..inputs * PANEL];
+                    // four sums each: one alone would wait for its own result
+                    let mut sums = [[0.0f32; PANEL]; 4];
+                    for (x, panel) in x.chunks(4).zip(panel.chunks(4 * PANEL)) {
+                        for ((sums, x), weights) in
+                            sums.iter_mut().zip(x).zip(panel.chunks_exact(PANEL))
+                        {
+                            for (sum, weight) in sums.iter_mut().zip(weights) {
+                                *sum += x * weight;
+                            }
+                        }
+                    }
+                    for (lane, out) in out.iter_mut().enumerate() {
+                        *out = sums.iter().map(|sums| sums[lane]).sum();
+                    }
+                }
+            },
+        );
+    }
+
+    fn block<'a>(&self, arch: Arch, row: impl Fn(usize) -> &'a [f32], out: &mut [f32]) {
+        let (inputs, width) = (self.inputs, self.outputs);
+        let rows = out.len() / width;
+        let tiles = rows.div_ceil(TILE);
+        PACKED.with_borrow_mut(|packed| {
+            packed.resize((tiles * TILE * inputs).max(packed.len()), 0.0);
+            let packed = &mut packed[..tiles * TILE * inputs];
+            for (tile, packed) in packed.chunks_exact_mut(TILE * inputs).enumerate() {
+                for i in 0..TILE {
+                    // a last tile that is not full repeats its last row
+                    let x = row((tile * TILE + i).min(rows - 1));
+                    for (packed, x) in packed.chunks_exact_mut(TILE).zip(&x[..inputs]) {
+                        packed[i] = *x;
+                    }
+                }
+            }
+            for (panel, weights) in self.packed.chunks_exact(inputs * PANEL).enumerate() {
+                let at = panel * PANEL;
+                let lanes = PANEL.min(width - at);
+                for (tile, x) in packed.chunks_exact(TILE * inputs).enumerate() {
+                    let mut sums = [0.0; TILE * PANEL];
+                    arch.dispatch(TileProduct {
+                        x,
+                        weights,
+                        sums: &mut sums,
+                    });
+                    let rows = out[tile * TILE * width..].chunks_exact_mut(width);
+                    for (row, sums) in rows.zip(sums.chunks_exact(PANEL)) {
+                        row[at..at + lanes].copy_from_slice(&sums[..lanes]);
+                    }
+                }
+            }
+        });
+    }
+}
+
+/// `sums[6, 32] = x[in, 6]ᵀ · weights[in, 32]`.
+struct TileProduct<'a> {
+    x: &'a [f32],
+    weights: &'a [f32],
+    sums: &'a mut [f32; TILE * PANEL],
+}
+
+impl WithSimd for TileProduct<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let columns = PANEL / S::F32_LANES;
+        let (weights, _) = S::as_simd_f32s(self.weights);
+        let (out, _) = S::as_mut_simd_f32s(self.sums);
+        for column in (0..columns).step_by(2) {
+            let mut sums = [[simd.splat_f32s(0.0); 2]; TILE];
+            for (x, row) in self.x.chunks_exact(TILE).zip(weights.chunks_exact(columns)) {
+                let (left, right) = (row[column], row[column + 1]);
+                for (sum, x) in sums.iter_mut().zip(x) {
+                    let x = simd.splat_f32s(*x);
+                    sum[0] = simd.mul_add_e_f32s(x, left, sum[0]);
+                    sum[1] = simd.mul_add_e_f32s(x, right, sum[1]);
+                }
+            }
+            for (row, sum) in out.chunks_exact_mut(columns).zip(sums) {
+                row[column] = sum[0];
+                row[column + 1] = sum[1];
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn packed_product_is_the_plain_product(
+            rows in 1usize..110, inputs in 1usize..40, outputs in 1usize..70, skip in 0usize..3,
+        ) {
+            let number = |i: usize| (i * 7919 % 101) as f32 / 50.0 - 1.0;
+            let width = inputs + skip + 1;
+            let weights: Vec<f32> = (0..outputs * width).map(number).collect();
+            let x: Vec<f32> = (0..rows * inputs).map(|i| number(i + 5)).collect();
+            let panels = Panels::new(&weights, width, skip..skip + inputs);
+            let mut out = vec![0.0; rows * outputs];
+            // rows in reverse: they come by index
+            panels.product(|i| &x[(rows - 1 - i) * inputs..][..inputs], &mut out);
+            let mut one = vec![0.0; outputs];
+            for i in 0..rows {
+                let x = &x[(rows - 1 - i) * inputs..][..inputs];
+                panels.of_row(x, &mut one);
+                for o in 0..outputs {
+                    let weights = &weights[o * width + skip..][..inputs];
+                    let plain: f32 = weights.iter().zip(x).map(|(w, x)| w * x).sum();
+                    prop_assert!((out[i * outputs + o] - plain).abs() < 1e-4);
+                    prop_assert!((one[o] - plain).abs() < 1e-4);
+                }
+            }
+        }
+    }
+}
