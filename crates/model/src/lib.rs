@@ -1,10 +1,12 @@
 //! The door to tensors and language models: encoders from text to vectors, and where their
 //! models lie; networks over graphs, how they are trained and kept.
 
+pub mod checkpoint;
 pub mod distill;
 pub mod encode;
 mod error;
 pub mod models;
+pub mod optimise;
 pub mod qr_gat;
 mod random;
 pub mod tensor;

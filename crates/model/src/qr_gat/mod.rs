@@ -33,6 +33,8 @@ mod batch;
 mod network;
 mod panels;
 mod parameters;
+mod plan;
+mod score;
 mod statics;
 mod triples;
 
@@ -44,6 +46,7 @@ use crate::{Error, Result};
 
 pub use batch::Batch;
 pub use network::{Network, balance, loss};
+pub use score::{Scorer, Scratch};
 pub use statics::{Projected, Rows, Table};
 
 /// Slope of the leaky ReLU for negative numbers.

@@ -101,6 +101,37 @@ impl<'a> Projected<'a> {
     pub(super) fn new(labels: &'a dyn Rows, parts: &'a [Panels]) -> Self {
         Self { labels, parts }
     }
+
+    /// All rows, for a [`Table`].
+    pub fn to_f32(&self) -> Vec<f32> {
+        let mut table = Vec::with_capacity(self.len() * self.width());
+        self.each_block(|rows| table.extend_from_slice(rows));
+        table
+    }
+
+    /// All rows at half the size, for a [`Table`]; each number within 2⁻¹¹ of itself.
+    pub fn to_f16(&self) -> Vec<f16> {
+        let mut table = Vec::with_capacity(self.len() * self.width());
+        self.each_block(|rows| {
+            let start = table.len();
+            table.resize(start + rows.len(), f16::ZERO);
+            table[start..].convert_from_f32_slice(rows);
+        });
+        table
+    }
+
+    /// All rows in order, some at a time.
+    pub fn each_block(&self, mut see: impl FnMut(&[f32])) {
+        const BLOCK: usize = 1024;
+        let (rows, width) = (self.len() as u32, self.width());
+        let mut values = vec![];
+        for first in (0..rows).step_by(BLOCK) {
+            let ids: Vec<u32> = (first..rows.min(first + BLOCK as u32)).collect();
+            values.resize(ids.len() * width, 0.0);
+            self.read(&ids, 0..width, &mut values);
+            see(&values);
+        }
+    }
 }
 
 impl Rows for Projected<'_> {

@@ -19,9 +19,9 @@ mod norm;
 mod product;
 mod segment;
 
-use candle_core::{CpuStorage, Device, Layout, Storage, StorageRef};
+use candle_core::{CpuStorage, Layout, Storage, StorageRef};
 
-pub use candle_core::{Result, Tensor, Var};
+pub use candle_core::{Device, Result, Tensor, Var};
 pub use norm::layer_norm;
 pub(crate) use product::product_with_constant;
 pub use segment::{Segments, gather, segment_max, segment_mean, segment_softmax, segment_sum};

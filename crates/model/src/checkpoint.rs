@@ -1,0 +1,481 @@
+//! A trained network on disk: a folder with its description, its tensors and, if training is to go
+//! on, the optimiser's.
+//!
+//! ```text
+//! config.json           Description: method, sizes, encoder, data, seed, metrics
+//! model.safetensors     the network's tensors, named as its equations name them
+//! training.safetensors  the optimiser's memory; only needed to train on
+//! ```
+//!
+//! The folder is written aside and renamed, so that a killed run leaves the last good one. What
+//! the tensors mean is told in `docs/checkpoints.md`.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use candle_core::{DType, Device, Tensor};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::optimise::AdamW;
+use crate::qr_gat::{Config, Network};
+use crate::{Encoder, Error, Result};
+
+/// The format this code writes, and the only one it reads.
+pub const FORMAT: u32 = 1;
+
+const CONFIG: &str = "config.json";
+const MODEL: &str = "model.safetensors";
+const TRAINING: &str = "training.safetensors";
+
+/// What a checkpoint says of itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Description {
+    /// Version of this format.
+    pub format: u32,
+    /// The method, `qr-gat`.
+    pub method: String,
+    /// Sizes of its network.
+    pub sizes: Config,
+    /// The encoder whose vectors it was trained on.
+    pub encoder: EncoderName,
+    /// The seed of weights, order and dropout.
+    pub seed: u64,
+    /// What it was trained on, as the trainer tells it.
+    #[serde(default)]
+    pub data: Map<String, Value>,
+    /// How it was trained, as the trainer tells it.
+    #[serde(default)]
+    pub training: Map<String, Value>,
+    /// How good it was when it was written.
+    #[serde(default)]
+    pub metrics: Map<String, Value>,
+}
+
+/// An encoder, and the length of its vectors.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EncoderName {
+    /// The name under which `encode::open` finds it.
+    pub name: String,
+    /// Numbers in its vectors.
+    pub dim: usize,
+}
+
+impl Description {
+    /// Describes a QR-GAT of these sizes.
+    pub fn qr_gat(sizes: Config, encoder: &str, seed: u64) -> Self {
+        Self {
+            format: FORMAT,
+            method: "qr-gat".into(),
+            encoder: EncoderName {
+                name: encoder.into(),
+                dim: sizes.dim,
+            },
+            sizes,
+            seed,
+            data: Map::new(),
+            training: Map::new(),
+            metrics: Map::new(),
+        }
+    }
+}
+
+/// A checkpoint that was read and found whole.
+pub struct Checkpoint {
+    /// What it says of itself.
+    pub description: Description,
+    /// The network.
+    pub network: Network,
+    folder: PathBuf,
+}
+
+/// Writes a checkpoint to `folder`, in place of what is there. With an optimiser, training can go
+/// on from it.
+pub fn save(
+    folder: &Path,
+    description: &Description,
+    network: &Network,
+    optimiser: Option<&AdamW>,
+) -> Result<()> {
+    let aside = beside(folder, "new");
+    remove(&aside)?;
+    fs::create_dir_all(&aside).map_err(Error::io("create", &aside))?;
+    let text = serde_json::to_string_pretty(description).map_err(|error| Error::BadCheckpoint {
+        path: aside.join(CONFIG),
+        reason: error.to_string(),
+    })?;
+    let config = aside.join(CONFIG);
+    fs::write(&config, text + "\n").map_err(Error::io("write", &config))?;
+    let tensors: HashMap<String, Tensor> = network
+        .parameters()
+        .iter()
+        .map(|(name, var)| (name.clone(), var.as_tensor().clone()))
+        .collect();
+    write(&aside.join(MODEL), tensors, None)?;
+    if let Some(optimiser) = optimiser {
+        let taken = ("steps".to_owned(), optimiser.taken().to_string());
+        write(
+            &aside.join(TRAINING),
+            optimiser.state(),
+            Some([taken].into()),
+        )?;
+    }
+    // the old one is moved out of the way first: a folder cannot be renamed onto a full one
+    let old = beside(folder, "old");
+    remove(&old)?;
+    if folder.exists() {
+        fs::rename(folder, &old).map_err(Error::io("rename", folder))?;
+    }
+    fs::rename(&aside, folder).map_err(Error::io("rename", &aside))?;
+    remove(&old)
+}
+
+impl Checkpoint {
+    /// Reads the QR-GAT in `folder`, and checks every tensor's name, shape and numbers.
+    pub fn load(folder: &Path, device: &Device) -> Result<Self> {
+        // a run killed between the two renames of `save` left only the old one
+        let kept = beside(folder, "old");
+        let folder = match !folder.exists() && kept.exists() {
+            true => kept.as_path(),
+            false => folder,
+        };
+        let path = folder.join(CONFIG);
+        let description = describe(&path)?;
+        let method = &description.method;
+        if method != "qr-gat" {
+            return Err(Error::OtherMethod {
+                path,
+                wanted: "qr-gat".into(),
+                found: method.clone(),
+            });
+        }
+        let unusable = |reason| Error::BadCheckpoint {
+            path: path.clone(),
+            reason,
+        };
+        let sizes = &description.sizes;
+        sizes.check().map_err(|error| unusable(error.to_string()))?;
+        if description.encoder.dim != sizes.dim {
+            let reason = format!(
+                "its encoder gives {} numbers and its network takes {}",
+                description.encoder.dim, sizes.dim
+            );
+            return Err(unusable(reason));
+        }
+        let path = folder.join(MODEL);
+        let (tensors, _) = read(&path, &Network::shapes(sizes))?;
+        Ok(Self {
+            network: Network::from_tensors(sizes.clone(), tensors, device)?,
+            description,
+            folder: folder.to_path_buf(),
+        })
+    }
+
+    /// Refuses an encoder other than the one it was trained with.
+    pub fn check_encoder(&self, encoder: &dyn Encoder) -> Result<()> {
+        let wanted = &self.description.encoder;
+        if wanted.name == encoder.name() && wanted.dim == encoder.dim() {
+            return Ok(());
+        }
+        Err(Error::OtherEncoder {
+            path: self.folder.join(CONFIG),
+            wanted: wanted.name.clone(),
+            wanted_dim: wanted.dim,
+            given: encoder.name().to_owned(),
+            given_dim: encoder.dim(),
+        })
+    }
+
+    /// Gives `optimiser`, made for this checkpoint's network, the memory that was saved with it.
+    pub fn resume(&self, optimiser: &mut AdamW) -> Result<()> {
+        let path = self.folder.join(TRAINING);
+        let shapes: Vec<_> = Network::shapes(&self.description.sizes)
+            .into_iter()
+            .flat_map(|(name, shape)| {
+                ["first", "second"].map(|moment| (format!("{moment}.{name}"), shape.clone()))
+            })
+            .collect();
+        let (state, notes) = read(&path, &shapes)?;
+        let steps = notes.get("steps").and_then(|steps| steps.parse().ok());
+        let steps = steps.ok_or_else(|| Error::BadCheckpoint {
+            path,
+            reason: "it does not say how many steps were taken".into(),
+        })?;
+        optimiser.restore(state, steps)
+    }
+}
+
+/// Reads what the checkpoint in `folder` says of itself, whatever its method.
+pub fn read_description(folder: &Path) -> Result<Description> {
+    describe(&folder.join(CONFIG))
+}
+
+fn describe(path: &Path) -> Result<Description> {
+    let text = fs::read_to_string(path).map_err(Error::io("read", path))?;
+    let unusable = |reason: String| Error::BadCheckpoint {
+        path: path.to_path_buf(),
+        reason,
+    };
+    let value: Value = serde_json::from_str(&text).map_err(|error| unusable(error.to_string()))?;
+    match value.get("format").and_then(Value::as_u64) {
+        Some(format) if format == u64::from(FORMAT) => {}
+        Some(format) => {
+            return Err(unusable(format!(
+                "it is of format {format}, and this program reads {FORMAT}"
+            )));
+        }
+        None => return Err(unusable("it has no format version".into())),
+    }
+    serde_json::from_value(value).map_err(|error| unusable(error.to_string()))
+}
+
+/// `folder` with `.suffix` after its name.
+fn beside(folder: &Path, suffix: &str) -> PathBuf {
+    let mut name = folder.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{suffix}"));
+    folder.with_file_name(name)
+}
+
+fn remove(folder: &Path) -> Result<()> {
+    match folder.exists() {
+        true => fs::remove_dir_all(folder).map_err(Error::io("remove", folder)),
+        false => Ok(()),
+    }
+}
+
+fn write(
+    path: &Path,
+    tensors: HashMap<String, Tensor>,
+    notes: Option<HashMap<String, String>>,
+) -> Result<()> {
+    let tensors: BTreeMap<String, Tensor> = tensors
+        .into_iter()
+        .map(|(name, tensor)| Ok((name, tensor.to_device(&Device::Cpu)?.contiguous()?)))
+        .collect::<Result<_>>()?;
+    safetensors::serialize_to_file(&tensors, notes, path).map_err(|error| Error::BadWeights {
+        path: path.to_path_buf(),
+        reason: error.to_string(),
+    })
+}
+
+type Tensors = (HashMap<String, Tensor>, HashMap<String, String>);
+
+/// Tensors and notes of a file that holds exactly `wanted`, all numbers finite.
+fn read(path: &Path, wanted: &[(String, Vec<usize>)]) -> Result<Tensors> {
+    let bytes = fs::read(path).map_err(Error::io("read", path))?;
+    let path = path.to_path_buf();
+    let damaged = |reason: String| Error::BadWeights {
+        path: path.clone(),
+        reason,
+    };
+    let (_, header) = safetensors::SafeTensors::read_metadata(&bytes)
+        .map_err(|error| damaged(error.to_string()))?;
+    let notes = header.metadata().clone().unwrap_or_default();
+    let tensors = candle_core::safetensors::load_buffer(&bytes, &Device::Cpu)
+        .map_err(|error| damaged(error.to_string()))?;
+    for (name, shape) in wanted {
+        let Some(tensor) = tensors.get(name) else {
+            return Err(Error::MissingTensor {
+                path,
+                tensor: name.clone(),
+                wanted: shape.clone(),
+            });
+        };
+        if tensor.dims() != shape {
+            return Err(Error::TensorShape {
+                path,
+                tensor: name.clone(),
+                wanted: shape.clone(),
+                found: tensor.dims().to_vec(),
+            });
+        }
+        if tensor.dtype() != DType::F32 {
+            return Err(damaged(format!(
+                "`{name}` is {:?} and not F32",
+                tensor.dtype()
+            )));
+        }
+        let numbers = tensor.flatten_all()?.to_vec1::<f32>()?;
+        if !numbers.iter().all(|x| x.is_finite()) {
+            return Err(Error::NotFinite {
+                what: format!("tensor `{name}` of `{}`", path.display()),
+            });
+        }
+    }
+    let known = |name: &String| wanted.iter().any(|(wanted, _)| wanted == name);
+    if let Some(name) = tensors.keys().filter(|name| !known(name)).min() {
+        return Err(damaged(format!(
+            "there is no place for its tensor `{name}`"
+        )));
+    }
+    Ok((tensors, notes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Random;
+    use crate::encode::HashingEncoder;
+    use crate::optimise::{AdamWConfig, Schedule};
+    use serde_json::json;
+
+    fn sizes() -> Config {
+        Config {
+            dim: 3,
+            hidden: 4,
+            heads: 2,
+            ..Config::default()
+        }
+    }
+
+    fn network(seed: u64) -> Network {
+        Network::new(sizes(), &mut Random::new(seed), &Device::Cpu).unwrap()
+    }
+
+    fn adam(network: &Network) -> AdamW {
+        let schedule = Schedule {
+            warm_up: 0,
+            total: 10,
+            floor: 0.0,
+        };
+        AdamW::new(network.parameters(), AdamWConfig::default(), schedule).unwrap()
+    }
+
+    fn says(folder: &Path) -> String {
+        match Checkpoint::load(folder, &Device::Cpu) {
+            Err(error) => {
+                let place = folder.display().to_string();
+                error.to_string().replace(&place, "FOLDER")
+            }
+            Ok(_) => panic!("accepted"),
+        }
+    }
+
+    fn weights(network: &Network) -> Vec<f32> {
+        let weights = |var: &candle_core::Var| var.flatten_all().unwrap().to_vec1::<f32>().unwrap();
+        network.parameters().values().flat_map(weights).collect()
+    }
+
+    #[test]
+    fn what_was_saved_comes_back_and_replaces_what_was_there() -> Result<()> {
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path().join("model");
+        let mut description = Description::qr_gat(sizes(), "static", 7);
+        save(&folder, &description, &network(1), None)?;
+        description.metrics.insert("recall".into(), json!(0.9));
+        let second = network(2);
+        let mut optimiser = adam(&second);
+        let loss = second.parameters()["w_1"].sqr()?.sum_all()?;
+        optimiser.step(&loss)?;
+        save(&folder, &description, &second, Some(&optimiser))?;
+        let back = Checkpoint::load(&folder, &Device::Cpu)?;
+        assert_eq!(back.description, description);
+        assert_eq!(weights(&back.network), weights(&second));
+        let mut resumed = adam(&back.network);
+        back.resume(&mut resumed)?;
+        assert_eq!(resumed.taken(), 1);
+        let first = |adam: &AdamW| adam.state()["first.w_1"].flatten_all()?.to_vec1::<f32>();
+        assert_eq!(first(&resumed)?, first(&optimiser)?);
+        let left: Vec<_> = fs::read_dir(place.path()).unwrap().collect();
+        assert_eq!(left.len(), 1, "nothing is left aside");
+        Ok(())
+    }
+
+    #[test]
+    fn a_run_killed_while_renaming_leaves_the_old_one() -> Result<()> {
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path().join("model");
+        save(
+            &folder,
+            &Description::qr_gat(sizes(), "static", 7),
+            &network(1),
+            None,
+        )?;
+        fs::rename(&folder, beside(&folder, "old")).unwrap();
+        assert!(Checkpoint::load(&folder, &Device::Cpu).is_ok());
+        Ok(())
+    }
+
+    #[test]
+    fn damage_is_named() -> Result<()> {
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path().join("model");
+        let description = Description::qr_gat(sizes(), "static", 7);
+        assert_eq!(says(&folder), "cannot read `FOLDER/config.json`");
+        let store = |change: &dyn Fn(&mut HashMap<String, Tensor>)| {
+            save(&folder, &description, &network(1), None).unwrap();
+            let mut tensors =
+                candle_core::safetensors::load(folder.join(MODEL), &Device::Cpu).unwrap();
+            change(&mut tensors);
+            write(&folder.join(MODEL), tensors, None).unwrap();
+            says(&folder)
+        };
+        let said = store(&|tensors| {
+            tensors.remove("b_1");
+        });
+        assert_eq!(
+            said,
+            "weights `FOLDER/model.safetensors` have no tensor `b_1` of shape [4]"
+        );
+        let put = |name: &str, values: &[f32]| {
+            let tensor = Tensor::from_slice(values, values.len(), &Device::Cpu).unwrap();
+            store(&|tensors| {
+                tensors.insert(name.into(), tensor.clone());
+            })
+        };
+        assert_eq!(
+            put("b_1", &[0.0; 3]),
+            "tensor `b_1` of `FOLDER/model.safetensors` has shape [3], and [4] was expected"
+        );
+        assert_eq!(
+            put("b_2", &[f32::NAN]),
+            "the tensor `b_2` of `FOLDER/model.safetensors` holds a number that is not finite"
+        );
+        assert_eq!(
+            put("b_9", &[0.0]),
+            "weights `FOLDER/model.safetensors` are damaged or of another kind: \
+             there is no place for its tensor `b_9`"
+        );
+        fs::write(folder.join(MODEL), b"short").unwrap();
+        assert!(says(&folder).contains("damaged or of another kind"));
+        Ok(())
+    }
+
+    #[test]
+    fn another_format_method_or_encoder_is_refused() -> Result<()> {
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path().join("model");
+        let description = Description::qr_gat(sizes(), "static", 7);
+        save(&folder, &description, &network(1), None)?;
+        let loaded = Checkpoint::load(&folder, &Device::Cpu)?;
+        let encoder = HashingEncoder::default();
+        let error = loaded.check_encoder(&encoder).unwrap_err();
+        let said = error.to_string();
+        assert!(said.contains("was trained with `static` (3 numbers), and `hashing` gives"));
+        assert!(error.hint().unwrap().contains("--encoder static"));
+
+        let rewrite = |key: &str, value: Value| {
+            let mut config = serde_json::to_value(&description).unwrap();
+            config[key] = value;
+            fs::write(folder.join(CONFIG), config.to_string()).unwrap();
+            says(&folder)
+        };
+        assert_eq!(
+            rewrite("format", json!(2)),
+            "checkpoint `FOLDER/config.json` is not usable: \
+             it is of format 2, and this program reads 1"
+        );
+        assert_eq!(
+            rewrite("method", json!("pna")),
+            "checkpoint `FOLDER/config.json` is of the method `pna`, and `qr-gat` was asked for"
+        );
+        assert!(rewrite("encoder", json!({"name": "static", "dim": 9})).contains("takes 3"));
+        let mut wrong = serde_json::to_value(sizes()).unwrap();
+        wrong["heads"] = json!(3);
+        assert!(rewrite("sizes", wrong).contains("`heads` is 3"));
+        Ok(())
+    }
+}

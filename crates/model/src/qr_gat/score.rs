@@ -1,0 +1,930 @@
+//! The network as it answers: no gradients, and only what depends on the question.
+//!
+//! Once per graph and checkpoint, for every entity and relation ([`Scorer::entity_parts`],
+//! [`Scorer::relation_parts`], kept in a [`Table`](super::Table)):
+//!
+//! ```text
+//! entity    W_s·e →, W_t·e →, W_s·e ←, W_t·e ←                of the first layer
+//! relation  W_e·r, W_r·r for every layer → and ←,  W_1·r
+//! ```
+//!
+//! Per question: `W_s·q`, `W_t·q`, `W_q·q` and `W_1·q` once; sums for the first layer; products
+//! over rows of states for the others (see `plan`); one pass over the edges of each layer, with the
+//! softmax taken as it goes; one pass over the triples. The two directions run side by side, and
+//! their rows are shared out to all threads.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use candle_core::Tensor;
+use pulp::Arch;
+use rayon::prelude::*;
+
+use super::network::Network;
+use super::panels::Panels;
+use super::parameters::{Direction, name};
+use super::plan::{Grouped, Layer, Places, number};
+use super::{Ablation, Config, EPSILON, Projected, Rows, SLOPE, Subgraph};
+use crate::encode::simd::exp;
+use crate::tensor::add_to;
+use crate::{Error, Result};
+
+/// Rows that one thread takes at a time.
+const ROWS: usize = 16;
+/// Triples that one thread takes at a time.
+const TRIPLES: usize = 128;
+
+/// QR-GAT, ready to score the triples of a question.
+///
+/// ```
+/// use wherefore_model::qr_gat::{Config, Network, Scorer, Scratch, Subgraph, Table};
+/// use wherefore_model::{Random, tensor::Device};
+///
+/// let config = Config { dim: 2, hidden: 4, heads: 2, ..Config::default() };
+/// let network = Network::new(config, &mut Random::new(1), &Device::Cpu)?;
+/// let scorer = Scorer::new(&network)?;
+///
+/// let labels = [0.6, 0.8, 1.0, 0.0, 0.0, 1.0]; // three entities
+/// let entities = scorer.entity_parts(&Table::new(&labels, 2)?)?.to_f16();
+/// let relations = scorer.relation_parts(&Table::new(&[0.8, 0.6], 2)?)?.to_f32();
+/// let logits = scorer.score(
+///     &Subgraph {
+///         question: &[1.0, 0.0],
+///         entities: &[0, 1, 2],
+///         topics: &[true, false, false],
+///         relations: &[0],
+///         triples: &[[0, 0, 1], [0, 0, 2]],
+///     },
+///     &Table::new(&entities, scorer.entity_width())?,
+///     &Table::new(&relations, scorer.relation_width())?,
+///     &mut Scratch::default(),
+/// )?.to_vec();
+/// assert_eq!(logits[0], logits[1]); // siblings that hear only their parent
+/// # Ok::<(), wherefore_model::Error>(())
+/// ```
+pub struct Scorer {
+    config: Config,
+    entity: Vec<Panels>,
+    relation: Vec<Panels>,
+    forward: Stack,
+    backward: Stack,
+    /// q's part of W_1; none with `no-query-score`.
+    w_1: Option<Panels>,
+    b_1: Vec<f32>,
+    w_2: Vec<f32>,
+    b_2: f32,
+}
+
+/// The weights of one direction.
+struct Stack {
+    /// In the first layer, q's part of W_s and W_t; none with `no-query-init`.
+    query: Option<[Panels; 2]>,
+    /// p's part of W_s and W_t for other entities and for topics.
+    flag: [[Vec<f32>; 2]; 2],
+    layers: Vec<Weights>,
+    /// This direction's part of W_1, for heads and for tails.
+    head: Panels,
+    tail: Panels,
+}
+
+struct Weights {
+    /// W_s and W_t; none in the first layer, whose products are given.
+    roles: Option<[Panels; 2]>,
+    w_q: Option<Panels>,
+    a: Vec<f32>,
+    scale: Vec<f32>,
+    shift: Vec<f32>,
+}
+
+/// Room for one question at a time, kept from one to the next.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    forward: Way,
+    backward: Way,
+    of_question: Vec<f32>, // [hidden]: W_1·q + b_1
+    of_relation: Vec<f32>, // [relations, hidden]: W_1·r
+    grouped: Vec<f32>,     // logits by head
+    logits: Vec<f32>,
+}
+
+/// Room for one direction.
+#[derive(Debug, Default)]
+struct Way {
+    edges: Grouped,
+    layers: Vec<Layer>,
+    places: Places,
+    relations: Vec<f32>, // [relations, hidden]: W_e·r
+    plus: Vec<f32>,      // [relations, heads]
+    hearers: Vec<f32>,   // [hearers, hidden]: z_i
+    heard: Vec<f32>,     // [heard, hidden]: z_j
+    states: Vec<f32>,    // [rows, hidden]: h
+    head: End,
+    tail: End,
+}
+
+/// Products of W_1 with the states of the nodes at one end of the triples.
+#[derive(Debug, Default)]
+struct End {
+    rows: Vec<u32>,
+    /// For each triple, the place of its node in `rows`.
+    place: Vec<u32>,
+    products: Vec<f32>, // [rows, hidden]
+}
+
+impl Scorer {
+    /// Takes over the weights of a network.
+    pub fn new(network: &Network) -> Result<Self> {
+        let config = network.config().clone();
+        let mut weights = HashMap::new();
+        for (name, var) in network.parameters() {
+            weights.insert(name.clone(), numbers(name, var.as_tensor())?);
+        }
+        let hidden = config.hidden;
+        let w_1 = &weights["w_1"];
+        let width = w_1.len() / hidden;
+        let q = config.query_score();
+        let of_relation = q + 2 * hidden;
+        let mut entity = vec![];
+        let mut relation = vec![];
+        let mut stack = |direction| {
+            let own = match direction {
+                Direction::Forward => 0,
+                Direction::Backward => hidden,
+            };
+            let end = |start: usize| Panels::new(w_1, width, start + own..start + own + hidden);
+            let (head, tail) = (end(q), end(of_relation + config.dim));
+            Stack::new(
+                &config,
+                &weights,
+                direction,
+                [head, tail],
+                &mut entity,
+                &mut relation,
+            )
+        };
+        let (forward, backward) = (stack(Direction::Forward), stack(Direction::Backward));
+        relation.push(Panels::new(
+            w_1,
+            width,
+            of_relation..of_relation + config.dim,
+        ));
+        Ok(Self {
+            entity,
+            relation,
+            forward,
+            backward,
+            w_1: config
+                .keeps(Ablation::NoQueryScore)
+                .then(|| Panels::new(w_1, width, 0..q)),
+            b_1: weights["b_1"].clone(),
+            w_2: weights["w_2"].clone(),
+            b_2: weights["b_2"][0],
+            config,
+        })
+    }
+
+    /// The network's sizes.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Numbers in a row of entity parts.
+    pub fn entity_width(&self) -> usize {
+        self.entity.iter().map(Panels::outputs).sum()
+    }
+
+    /// Numbers in a row of relation parts.
+    pub fn relation_width(&self) -> usize {
+        self.relation.iter().map(Panels::outputs).sum()
+    }
+
+    /// The parts of entities with these label vectors.
+    pub fn entity_parts<'a>(&'a self, labels: &'a dyn Rows) -> Result<Projected<'a>> {
+        self.labels("entity vector", labels)?;
+        Ok(Projected::new(labels, &self.entity))
+    }
+
+    /// The parts of relations with these label vectors.
+    pub fn relation_parts<'a>(&'a self, labels: &'a dyn Rows) -> Result<Projected<'a>> {
+        self.labels("relation vector", labels)?;
+        Ok(Projected::new(labels, &self.relation))
+    }
+
+    fn labels(&self, what: &'static str, labels: &dyn Rows) -> Result<()> {
+        width(what, labels, self.config.dim)
+    }
+
+    /// The logit of every triple, in their order. `entities` and `relations` are the parts of the
+    /// whole graph, of which the subgraph names rows.
+    pub fn score<'s>(
+        &self,
+        subgraph: &Subgraph<'_>,
+        entities: &dyn Rows,
+        relations: &dyn Rows,
+        scratch: &'s mut Scratch,
+    ) -> Result<&'s [f32]> {
+        width("row of entity parts", entities, self.entity_width())?;
+        width("row of relation parts", relations, self.relation_width())?;
+        subgraph.check(self.config.dim, entities.len(), relations.len())?;
+        let Scratch {
+            forward,
+            backward,
+            of_question,
+            of_relation,
+            grouped,
+            logits,
+        } = scratch;
+        let question = Question {
+            config: &self.config,
+            subgraph,
+            entities,
+            relations,
+        };
+        rayon::join(
+            || question.run(Direction::Backward, &self.backward, backward),
+            || {
+                of_question.clone_from(&self.b_1);
+                if let Some(w_1) = &self.w_1 {
+                    w_1.of_row(subgraph.question, of_question);
+                    add_to(of_question, &self.b_1);
+                }
+                let end = self.relation_width();
+                let columns = end - self.config.hidden..end;
+                resize(of_relation, subgraph.relations.len() * self.config.hidden);
+                relations.read(subgraph.relations, columns, of_relation);
+                question.run(Direction::Forward, &self.forward, forward);
+            },
+        );
+        self.triples(forward, backward, of_question, of_relation, grouped);
+        resize(logits, grouped.len());
+        for (triple, logit) in backward.edges.triple.iter().zip(&*grouped) {
+            logits[*triple as usize] = *logit;
+        }
+        if !logits.iter().all(|logit| logit.is_finite()) {
+            return Err(Error::NotFinite {
+                what: "list of scores".into(),
+            });
+        }
+        Ok(logits)
+    }
+
+    /// `W_2·ReLU(…) + b_2` of every triple, in the order of their heads.
+    fn triples(
+        &self,
+        forward: &Way,
+        backward: &Way,
+        of_question: &[f32],
+        of_relation: &[f32],
+        logits: &mut Vec<f32>,
+    ) {
+        let hidden = self.config.hidden;
+        let edges = &backward.edges;
+        resize(logits, edges.triple.len());
+        let arch = Arch::new();
+        logits.par_chunks_mut(TRIPLES).enumerate().for_each_init(
+            || (vec![0.0; hidden], u32::MAX),
+            |(base, last), (block, logits)| {
+                arch.dispatch(
+                    #[inline(always)]
+                    || {
+                        for (i, logit) in logits.iter_mut().enumerate() {
+                            let edge = block * TRIPLES + i;
+                            let (head, index) = (edges.target[edge], edges.triple[edge]);
+                            if head != *last {
+                                *last = head;
+                                let parts = [&forward.head, &backward.head];
+                                let [f, b] = parts.map(|end| end.row(index, hidden));
+                                for (c, base) in base.iter_mut().enumerate() {
+                                    *base = of_question[c] + f[c] + b[c];
+                                }
+                            }
+                            let relation = edges.relation[edge] as usize * hidden;
+                            let parts = [&forward.tail, &backward.tail];
+                            *logit = self.b_2
+                                + triple(
+                                    &self.w_2,
+                                    base,
+                                    &of_relation[relation..][..hidden],
+                                    parts.map(|end| end.row(index, hidden)),
+                                );
+                        }
+                    },
+                );
+            },
+        );
+    }
+}
+
+/// `w·ReLU(base + r + f + b)`.
+#[inline(always)]
+fn triple(w: &[f32], base: &[f32], r: &[f32], [f, b]: [&[f32]; 2]) -> f32 {
+    sum(w.len(), |c| w[c] * (base[c] + r[c] + f[c] + b[c]).max(0.0))
+}
+
+impl Stack {
+    fn new(
+        config: &Config,
+        weights: &HashMap<String, Vec<f32>>,
+        direction: Direction,
+        [head, tail]: [Panels; 2],
+        entity: &mut Vec<Panels>,
+        relation: &mut Vec<Panels>,
+    ) -> Self {
+        let (dim, hidden) = (config.dim, config.hidden);
+        let get = |layer: usize, tensor: &str| weights[&name(direction, layer, tensor)].as_slice();
+        let inputs = config.first_inputs();
+        let roles = [get(0, "w_s"), get(0, "w_t")];
+        entity.extend(roles.map(|w| Panels::new(w, inputs, 0..dim)));
+        let query =
+            (config.query_init() > 0).then(|| roles.map(|w| Panels::new(w, inputs, dim..2 * dim)));
+        let column = |w: &[f32], column: usize| -> Vec<f32> {
+            w.chunks_exact(inputs).map(|row| row[column]).collect()
+        };
+        let flag = roles.map(|w| [column(w, inputs - 2), column(w, inputs - 1)]);
+        let plus = config.keeps(Ablation::NoQueryAttn);
+        let mut layers = vec![];
+        for layer in 0..config.layers {
+            let of_label = |tensor| Panels::new(get(layer, tensor), dim, 0..dim);
+            relation.push(of_label("w_e"));
+            if plus {
+                relation.push(of_label("w_r"));
+            }
+            layers.push(Weights {
+                roles: (layer > 0).then(|| {
+                    ["w_s", "w_t"].map(|tensor| Panels::new(get(layer, tensor), hidden, 0..hidden))
+                }),
+                w_q: plus.then(|| of_label("w_q")),
+                a: get(layer, "a").to_vec(),
+                scale: get(layer, "norm.scale").to_vec(),
+                shift: get(layer, "norm.shift").to_vec(),
+            });
+        }
+        Self {
+            query,
+            flag,
+            layers,
+            head,
+            tail,
+        }
+    }
+}
+
+/// One question on its way through the network.
+#[derive(Clone, Copy)]
+struct Question<'a> {
+    config: &'a Config,
+    subgraph: &'a Subgraph<'a>,
+    entities: &'a dyn Rows,
+    relations: &'a dyn Rows,
+}
+
+impl Question<'_> {
+    /// The states of one direction, and their products for the triples.
+    fn run(&self, direction: Direction, stack: &Stack, way: &mut Way) {
+        let nodes = self.subgraph.entities.len();
+        way.edges.build(self.subgraph.triples, nodes, direction);
+        way.layers.resize_with(self.config.layers, Layer::default);
+        let identity: Vec<u32> = (0..nodes as u32).collect();
+        for (index, weights) in stack.layers.iter().enumerate() {
+            let (done, open) = way.layers.split_at_mut(index);
+            let layer = &mut open[0];
+            let (row_of, rows) = match done.last() {
+                Some(last) => (&last.row, last.rows()),
+                None => (&identity, nodes),
+            };
+            layer.build(&way.edges, row_of, rows, &mut way.places);
+            self.relation_parts(direction, index, weights, &mut way.relations, &mut way.plus);
+            let hidden = self.config.hidden;
+            resize(&mut way.hearers, layer.hearers.len() * hidden);
+            resize(&mut way.heard, layer.heard.len() * hidden);
+            match &weights.roles {
+                None => {
+                    self.first(direction, stack, 0, &layer.hearers, &mut way.hearers);
+                    self.first(direction, stack, 1, &layer.heard, &mut way.heard);
+                }
+                Some([w_s, w_t]) => {
+                    let states = &way.states;
+                    let row =
+                        |rows: &[u32], i: usize| &states[rows[i] as usize * hidden..][..hidden];
+                    w_s.product(|i| row(&layer.hearers, i), &mut way.hearers);
+                    w_t.product(|i| row(&layer.heard, i), &mut way.heard);
+                }
+            }
+            resize(&mut way.states, layer.rows() * hidden);
+            let pass = Pass {
+                heads: self.config.heads,
+                weights,
+                edges: &way.edges,
+                layer,
+                relations: &way.relations,
+                plus: &way.plus,
+                hearers: &way.hearers,
+                heard: &way.heard,
+            };
+            pass.run(&mut way.states);
+        }
+        self.ends(stack, way);
+    }
+
+    /// `W_e·r` and `a_plus` of each relation.
+    fn relation_parts(
+        &self,
+        direction: Direction,
+        layer: usize,
+        weights: &Weights,
+        relations: &mut Vec<f32>,
+        plus: &mut Vec<f32>,
+    ) {
+        let Config {
+            hidden,
+            layers,
+            heads,
+            ..
+        } = *self.config;
+        let ids = self.subgraph.relations;
+        let kinds = 1 + usize::from(weights.w_q.is_some());
+        let before = match direction {
+            Direction::Forward => layer,
+            Direction::Backward => layers + layer,
+        };
+        let columns = |kind: usize| -> Range<usize> {
+            let part = before * kinds + kind;
+            part * hidden..(part + 1) * hidden
+        };
+        resize(plus, ids.len() * heads);
+        resize(relations, ids.len() * hidden);
+        plus.fill(0.0);
+        if let Some(w_q) = &weights.w_q {
+            self.relations.read(ids, columns(1), relations);
+            let mut of_question = vec![0.0; hidden];
+            w_q.of_row(self.subgraph.question, &mut of_question);
+            let width = hidden / heads;
+            Arch::new().dispatch(
+                #[inline(always)]
+                || {
+                    let heads = relations.chunks_exact(width).zip(plus.iter_mut());
+                    for ((r, plus), q) in heads.zip(of_question.chunks_exact(width).cycle()) {
+                        *plus = sum(width, |c| r[c] * q[c]);
+                    }
+                },
+            );
+        }
+        self.relations.read(ids, columns(0), relations);
+    }
+
+    /// First-layer products of `nodes` in one role (0: hearer, 1: heard).
+    fn first(
+        &self,
+        direction: Direction,
+        stack: &Stack,
+        role: usize,
+        nodes: &[u32],
+        out: &mut [f32],
+    ) {
+        let hidden = self.config.hidden;
+        let part = role
+            + match direction {
+                Direction::Forward => 0,
+                Direction::Backward => 2,
+            };
+        // what the question and the topic flag add, for other entities and for topics
+        let mut both = stack.flag[role].clone();
+        if let Some(query) = &stack.query {
+            let mut of_question = vec![0.0; hidden];
+            query[role].of_row(self.subgraph.question, &mut of_question);
+            both.iter_mut().for_each(|sum| add_to(sum, &of_question));
+        }
+        let arch = Arch::new();
+        out.par_chunks_mut(ROWS * hidden)
+            .zip(nodes.par_chunks(ROWS))
+            .for_each(|(out, nodes)| {
+                let mut rows = [0; ROWS];
+                for (row, node) in rows.iter_mut().zip(nodes) {
+                    *row = self.subgraph.entities[*node as usize];
+                }
+                let columns = part * hidden..(part + 1) * hidden;
+                self.entities.read(&rows[..nodes.len()], columns, out);
+                arch.dispatch(
+                    #[inline(always)]
+                    || {
+                        for (out, node) in out.chunks_exact_mut(hidden).zip(nodes) {
+                            let topic = self.subgraph.topics[*node as usize];
+                            add_to(out, &both[usize::from(topic)]);
+                        }
+                    },
+                );
+            });
+    }
+
+    /// W_1's products with the last states, for the nodes at either end of triples.
+    fn ends(&self, stack: &Stack, way: &mut Way) {
+        let hidden = self.config.hidden;
+        let Some(last) = way.layers.last() else {
+            return;
+        };
+        let states = &way.states;
+        let triples = self.subgraph.triples;
+        for (end, weights, column) in [
+            (&mut way.head, &stack.head, 0),
+            (&mut way.tail, &stack.tail, 2),
+        ] {
+            let rows = triples
+                .iter()
+                .map(|triple| last.row[triple[column] as usize]);
+            number(
+                rows,
+                last.rows(),
+                &mut way.places,
+                &mut end.rows,
+                &mut end.place,
+            );
+            resize(&mut end.products, end.rows.len() * hidden);
+            let row = |i: usize| &states[end.rows[i] as usize * hidden..][..hidden];
+            weights.product(row, &mut end.products);
+        }
+    }
+}
+
+/// Attention of one layer over rows.
+struct Pass<'a> {
+    heads: usize,
+    weights: &'a Weights,
+    edges: &'a Grouped,
+    layer: &'a Layer,
+    relations: &'a [f32],
+    plus: &'a [f32],
+    hearers: &'a [f32],
+    heard: &'a [f32],
+}
+
+impl Pass<'_> {
+    fn run(&self, states: &mut [f32]) {
+        let hidden = self.weights.a.len();
+        let arch = Arch::new();
+        states
+            .par_chunks_mut(ROWS * hidden)
+            .enumerate()
+            .for_each(|(block, rows)| {
+                arch.dispatch(
+                    #[inline(always)]
+                    || {
+                        let mut heads = vec![Softmax::default(); self.heads];
+                        for (i, row) in rows.chunks_exact_mut(hidden).enumerate() {
+                            self.row(block * ROWS + i, row, &mut heads);
+                        }
+                    },
+                );
+            });
+    }
+
+    #[inline(always)]
+    fn row(&self, index: usize, out: &mut [f32], heads: &mut [Softmax]) {
+        let hidden = out.len();
+        let own = self.layer.own.len();
+        if index < own {
+            self.attend(index, out, heads);
+        } else if let Some(slot) = self.layer.copies.get(index - own) {
+            out.copy_from_slice(&self.heard[*slot as usize * hidden..][..hidden]);
+        } else {
+            out.copy_from_slice(&self.weights.shift);
+            return;
+        }
+        let mean = sum(hidden, |c| out[c]) / hidden as f32;
+        let variance = sum(hidden, |c| (out[c] - mean) * (out[c] - mean)) / hidden as f32;
+        let inverse = 1.0 / (variance + EPSILON).sqrt();
+        let affine = self.weights.scale.iter().zip(&self.weights.shift);
+        for (x, (scale, shift)) in out.iter_mut().zip(affine) {
+            *x = (*x - mean) * inverse * scale + shift;
+        }
+    }
+
+    /// `Σ_e α_e·z_j` of a node that hears different states, in one pass: weights are relative to
+    /// the largest score so far, and what was summed is scaled down when a larger one comes.
+    #[inline(always)]
+    fn attend(&self, index: usize, out: &mut [f32], heads: &mut [Softmax]) {
+        let hidden = out.len();
+        let width = hidden / heads.len();
+        let zi = &self.hearers[self.layer.hearer[index] as usize * hidden..][..hidden];
+        let a = &self.weights.a[..hidden];
+        out.fill(0.0);
+        heads.fill(Softmax::default());
+        for edge in self.edges.range(self.layer.own[index] as usize) {
+            let relation = self.edges.relation[edge] as usize;
+            let zj = &self.heard[self.layer.slot[edge] as usize * hidden..][..hidden];
+            let we = &self.relations[relation * hidden..][..hidden];
+            let plus = &self.plus[relation * heads.len()..][..heads.len()];
+            for ((head, state), plus) in heads.iter_mut().enumerate().zip(plus) {
+                let at = head * width;
+                let (zi, zj) = (&zi[at..][..width], &zj[at..][..width]);
+                let (we, a) = (&we[at..][..width], &a[at..][..width]);
+                let score = plus
+                    + sum(width, |c| {
+                        let u = zi[c] + zj[c] + we[c];
+                        a[c] * u.max(SLOPE * u)
+                    });
+                let out = &mut out[at..][..width];
+                let weight = state.take(score, out);
+                for (out, z) in out.iter_mut().zip(zj) {
+                    *out += weight * z;
+                }
+            }
+        }
+        for (out, state) in out.chunks_exact_mut(width).zip(heads) {
+            let inverse = 1.0 / state.total;
+            out.iter_mut().for_each(|x| *x *= inverse);
+        }
+    }
+}
+
+/// A softmax that is not finished yet.
+#[derive(Clone, Copy)]
+struct Softmax {
+    top: f32,
+    total: f32,
+}
+
+impl Default for Softmax {
+    fn default() -> Self {
+        Self {
+            top: f32::NEG_INFINITY,
+            total: 0.0,
+        }
+    }
+}
+
+impl Softmax {
+    /// The weight of `score`; scales down what was summed before if it is the largest yet.
+    #[inline(always)]
+    fn take(&mut self, score: f32, summed: &mut [f32]) -> f32 {
+        if score > self.top {
+            let shrink = exp(self.top - score);
+            self.total *= shrink;
+            summed.iter_mut().for_each(|x| *x *= shrink);
+            self.top = score;
+        }
+        let weight = exp(score - self.top);
+        self.total += weight;
+        weight
+    }
+}
+
+impl End {
+    #[inline(always)]
+    fn row(&self, triple: u32, hidden: usize) -> &[f32] {
+        &self.products[self.place[triple as usize] as usize * hidden..][..hidden]
+    }
+}
+
+/// Sum in sixteen lanes that are folded in halves.
+#[inline(always)]
+fn sum(len: usize, value: impl Fn(usize) -> f32) -> f32 {
+    let mut lanes = [0.0f32; 16];
+    let whole = len / 16 * 16;
+    for start in (0..whole).step_by(16) {
+        for (lane, sum) in lanes.iter_mut().enumerate() {
+            *sum += value(start + lane);
+        }
+    }
+    let eight: [f32; 8] = std::array::from_fn(|i| lanes[i] + lanes[i + 8]);
+    let four: [f32; 4] = std::array::from_fn(|i| eight[i] + eight[i + 4]);
+    let mut total = (four[0] + four[2]) + (four[1] + four[3]);
+    for i in whole..len {
+        total += value(i);
+    }
+    total
+}
+
+fn resize(values: &mut Vec<f32>, len: usize) {
+    values.resize(len, 0.0);
+}
+
+fn width(what: &'static str, rows: &dyn Rows, wanted: usize) -> Result<()> {
+    match rows.width() == wanted {
+        true => Ok(()),
+        false => Err(Error::Dimension {
+            what,
+            wanted,
+            given: rows.width(),
+        }),
+    }
+}
+
+fn numbers(name: &str, tensor: &Tensor) -> Result<Vec<f32>> {
+    let values = tensor.flatten_all()?.to_vec1::<f32>()?;
+    if values.iter().all(|x| x.is_finite()) {
+        return Ok(values);
+    }
+    Err(Error::NotFinite {
+        what: format!("tensor `{name}`"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Random;
+    use crate::qr_gat::network::tests::{network, numbers as random_numbers};
+    use crate::qr_gat::{Batch, Table};
+    use crate::tensor::Device;
+    use proptest::prelude::*;
+
+    /// Logits of the answering code and of the training code.
+    fn both(network: &Network, subgraph: &Subgraph<'_>, labels: [&[f32]; 2]) -> [Vec<f32>; 2] {
+        let dim = network.config().dim;
+        let [entities, relations] = labels.map(|labels| Table::new(labels, dim).unwrap());
+        let batch = Batch::new(
+            network.config(),
+            &[*subgraph],
+            &entities,
+            &relations,
+            &Device::Cpu,
+        )
+        .unwrap();
+        let trained = network.forward(&batch, None).unwrap().to_vec1().unwrap();
+        let scorer = Scorer::new(network).unwrap();
+        let entities = scorer.entity_parts(&entities).unwrap();
+        let relations = scorer.relation_parts(&relations).unwrap();
+        let mut scratch = Scratch::default();
+        let lazy = scorer
+            .score(subgraph, &entities, &relations, &mut scratch)
+            .unwrap()
+            .to_vec();
+        let (entities, relations) = (entities.to_f32(), relations.to_f32());
+        let answered = scorer
+            .score(
+                subgraph,
+                &Table::new(&entities, scorer.entity_width()).unwrap(),
+                &Table::new(&relations, scorer.relation_width()).unwrap(),
+                &mut scratch,
+            )
+            .unwrap();
+        assert_eq!(lazy, answered);
+        [lazy, trained]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(60))]
+        #[test]
+        fn answering_and_training_code_give_the_same_scores(
+            nodes in 1usize..30,
+            relations in 1usize..5,
+            edges in 1usize..120,
+            sizes in (1usize..4, 1usize..4, 1usize..7),
+            ablations in proptest::sample::subsequence(
+                vec![Ablation::NoQueryInit, Ablation::NoQueryAttn, Ablation::NoQueryScore], 0..4),
+            seed in 0u64..10_000,
+        ) {
+            let (layers, heads, width) = sizes;
+            let config = Config {
+                dim: 5,
+                hidden: heads * width,
+                layers,
+                heads,
+                dropout: 0.0,
+                ablations: ablations.into_iter().collect(),
+            };
+            let network = network(config, seed);
+            let mut random = Random::new(seed ^ 1);
+            let triples: Vec<[u32; 3]> = (0..edges)
+                .map(|_| {
+                    // squared: few hubs, many leaves
+                    let head = (random.uniform() * random.uniform() * nodes as f32) as u32;
+                    [head, random.below(relations) as u32, random.below(nodes) as u32]
+                })
+                .collect();
+            let topics: Vec<bool> = (0..nodes).map(|node| node % 5 == 0).collect();
+            let entities: Vec<u32> = (0..nodes).map(|_| random.below(40) as u32).collect();
+            let relation_rows: Vec<u32> = (0..relations as u32).rev().collect();
+            let question = random_numbers(5, seed ^ 2);
+            let labels = [random_numbers(200, seed ^ 3), random_numbers(25, seed ^ 4)];
+            let subgraph = Subgraph {
+                question: &question,
+                entities: &entities,
+                topics: &topics,
+                relations: &relation_rows,
+                triples: &triples,
+            };
+            let [answered, trained] = both(&network, &subgraph, [&labels[0], &labels[1]]);
+            for (a, t) in answered.iter().zip(&trained) {
+                prop_assert!((a - t).abs() < 1e-4, "{a} {t}");
+            }
+        }
+    }
+
+    fn small() -> (Network, [Vec<f32>; 2]) {
+        let config = Config {
+            dim: 4,
+            hidden: 6,
+            heads: 2,
+            ..Config::default()
+        };
+        (
+            network(config, 4),
+            [random_numbers(20, 1), random_numbers(8, 2)],
+        )
+    }
+
+    const GRAPH: Subgraph<'_> = Subgraph {
+        question: &[0.1, 0.2, 0.3, 0.4],
+        entities: &[0, 1, 2, 3, 4],
+        topics: &[true, false, false, false, true],
+        relations: &[0, 1],
+        triples: &[[0, 0, 1], [2, 1, 1], [1, 0, 3]],
+    };
+
+    #[test]
+    fn a_topic_without_edges_is_no_harm() {
+        let (network, labels) = small();
+        // entity 4 is a topic and touches nothing; 0 and 2 hear nobody
+        let [answered, trained] = both(&network, &GRAPH, [&labels[0], &labels[1]]);
+        for (a, t) in answered.iter().zip(&trained) {
+            assert!((a - t).abs() < 1e-4, "{a} {t}");
+        }
+    }
+
+    #[test]
+    fn room_is_reused_by_smaller_and_larger_questions() -> Result<()> {
+        let (network, labels) = small();
+        let scorer = Scorer::new(&network)?;
+        let (entities, relations) = (Table::new(&labels[0], 4)?, Table::new(&labels[1], 4)?);
+        let entities = scorer.entity_parts(&entities)?;
+        let relations = scorer.relation_parts(&relations)?;
+        let less = Subgraph {
+            triples: &GRAPH.triples[..1],
+            ..GRAPH
+        };
+        let mut scratch = Scratch::default();
+        let mut fresh = |graph| -> Result<Vec<f32>> {
+            let own = scorer
+                .score(graph, &entities, &relations, &mut Scratch::default())?
+                .to_vec();
+            let shared = scorer.score(graph, &entities, &relations, &mut scratch)?;
+            assert_eq!(own, shared);
+            Ok(own)
+        };
+        assert_eq!(fresh(&GRAPH)?.len(), 3);
+        assert_eq!(fresh(&less)?.len(), 1);
+        assert_eq!(fresh(&GRAPH)?.len(), 3);
+        Ok(())
+    }
+
+    #[test]
+    fn half_precision_parts_move_scores_little() -> Result<()> {
+        let (network, labels) = small();
+        let scorer = Scorer::new(&network)?;
+        let (entities, relations) = (Table::new(&labels[0], 4)?, Table::new(&labels[1], 4)?);
+        let entities = scorer.entity_parts(&entities)?;
+        let relations = scorer.relation_parts(&relations)?;
+        let mut scratch = Scratch::default();
+        let full = scorer
+            .score(&GRAPH, &entities, &relations, &mut scratch)?
+            .to_vec();
+        let (entities, relations) = (entities.to_f16(), relations.to_f16());
+        let half = scorer.score(
+            &GRAPH,
+            &Table::new(&entities, scorer.entity_width())?,
+            &Table::new(&relations, scorer.relation_width())?,
+            &mut scratch,
+        )?;
+        for (full, half) in full.iter().zip(half) {
+            assert!((full - half).abs() < 1e-2, "{full} {half}");
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn bad_input_is_named() -> Result<()> {
+        let (network, labels) = small();
+        let scorer = Scorer::new(&network)?;
+        let (entities, relations) = (Table::new(&labels[0], 4)?, Table::new(&labels[1], 4)?);
+        let (entities, relations) = (
+            scorer.entity_parts(&entities)?,
+            scorer.relation_parts(&relations)?,
+        );
+        let says = |graph: Subgraph<'_>, entities: &dyn Rows| {
+            let mut scratch = Scratch::default();
+            let scores = scorer.score(&graph, entities, &relations, &mut scratch);
+            scores.unwrap_err().to_string()
+        };
+        let empty = Subgraph {
+            triples: &[],
+            ..GRAPH
+        };
+        assert_eq!(says(empty, &entities), "the subgraph has no triple");
+        let narrow = Subgraph {
+            question: &[1.0],
+            ..GRAPH
+        };
+        assert_eq!(
+            says(narrow, &entities),
+            "the question vector has 1 numbers, and 4 were expected"
+        );
+        let raw = Table::new(&labels[0], 4)?;
+        assert_eq!(
+            says(GRAPH, &raw),
+            "the row of entity parts has 4 numbers, and 24 were expected"
+        );
+        assert!(scorer.entity_parts(&Table::new(&labels[0], 5)?).is_err());
+        Ok(())
+    }
+}
