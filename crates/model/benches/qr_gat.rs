@@ -1,12 +1,12 @@
 //! How fast does QR-GAT answer and learn, beside PyTorch, and how does its time grow?
 //!
 //! ```text
-//! PYTHON=python3 ANCHOR=torch_qrgat.py cargo bench -p wherefore-model --bench qr_gat [-- --test]
+//! PYTHON=python3 ANCHOR=torch_qrgat.py cargo bench -p wherefore-model --bench qr_gat [-- --runs N | --test]
 //! ```
 //!
 //! - First part: the structure of 18 full-size neighbourhoods of WebQSP test (random label vectors,
 //!   dim 384, hidden 256, 2 layers, 4 heads, 2 threads). Median over the questions of the median of
-//!   30 runs each: one question scored, and one training step (forward, backward, AdamW). Where
+//!   N runs each (30 if not said): one question scored, and one training step (forward, backward, AdamW). Where
 //!   `PYTHON` names a Python with torch and `ANCHOR` the script that does the same with it, that
 //!   runs in between, and the ratios are printed.
 //! - Second part: scoring 1,000 to 1,000,000 triples of a made-up graph of the same shape.
@@ -36,7 +36,15 @@ type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 const THREADS: usize = 2;
 
 fn main() -> Outcome<()> {
-    let test = std::env::args().any(|argument| argument == "--test");
+    let arguments: Vec<String> = std::env::args().collect();
+    let test = arguments.iter().any(|argument| argument == "--test");
+    let runs = match arguments.iter().position(|argument| argument == "--runs") {
+        Some(at) => arguments
+            .get(at + 1)
+            .ok_or("--runs needs a number")?
+            .parse()?,
+        None => 30,
+    };
     rayon::ThreadPoolBuilder::new()
         .num_threads(THREADS)
         .build_global()?;
@@ -51,18 +59,18 @@ fn main() -> Outcome<()> {
         return growth(&config, &[1_000, 3_000], 1);
     }
     match data_file() {
-        Some(path) => beside_torch(&config, &path)?,
+        Some(path) => beside_torch(&config, &path, runs)?,
         None => println!("skipped the neighbourhoods of WebQSP: the data is not here"),
     }
     growth(&config, &[1_000, 10_000, 100_000, 1_000_000], 7)
 }
 
-fn beside_torch(config: &Config, path: &PathBuf) -> Outcome<()> {
+fn beside_torch(config: &Config, path: &PathBuf, runs: usize) -> Outcome<()> {
     let graphs = Graph::read(path)?;
-    let [first, halves] = answering(config, &graphs, 30)?;
-    let torch = torch(path)?;
-    let [again, halves_again] = answering(config, &graphs, 30)?;
-    let step = learning(config, &graphs, 10)?;
+    let [first, halves] = answering(config, &graphs, runs)?;
+    let torch = torch(path, runs)?;
+    let [again, halves_again] = answering(config, &graphs, runs)?;
+    let step = learning(config, &graphs, runs.min(10))?;
     let (full, half) = (first.min(again), halves.min(halves_again));
     println!(
         "ours   score {full:.2} ms with f32 parts, {half:.2} ms with f16 parts; step {step:.1} ms"
@@ -178,13 +186,14 @@ fn growth(config: &Config, sizes: &[usize], runs: usize) -> Outcome<()> {
 }
 
 /// Milliseconds of forward pass and training step in PyTorch, if it is there.
-fn torch(path: &PathBuf) -> Outcome<Option<(f64, f64)>> {
+fn torch(path: &PathBuf, runs: usize) -> Outcome<Option<(f64, f64)>> {
     let (Ok(python), Ok(anchor)) = (std::env::var("PYTHON"), std::env::var("ANCHOR")) else {
         return Ok(None);
     };
     let output = Command::new(python)
         .arg(anchor)
-        .args(["--threads", &THREADS.to_string(), "--subgraphs"])
+        .args(["--threads", &THREADS.to_string()])
+        .args(["--runs", &runs.to_string(), "--subgraphs"])
         .arg(path)
         .output()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -244,7 +253,7 @@ impl Graph {
         for (seed, line) in fs::read_to_string(path)?.lines().enumerate() {
             let line: Line = serde_json::from_str(line)?;
             let (mut entities, mut relations) = (HashMap::new(), HashMap::new());
-            let mut number = |ids: &mut HashMap<String, u32>, name: &String| {
+            let number = |ids: &mut HashMap<String, u32>, name: &String| {
                 let next = ids.len() as u32;
                 *ids.entry(name.clone()).or_insert(next)
             };

@@ -60,7 +60,7 @@ pub(super) fn silu(x: f32) -> f32 {
 
 /// Sum in sixteen lanes, an order that does not depend on the vector width.
 #[inline(always)]
-pub(crate) fn sum_by(len: usize, value: impl Fn(usize) -> f32) -> f32 {
+pub(super) fn sum_by(len: usize, value: impl Fn(usize) -> f32) -> f32 {
     let mut lanes = [0.0f32; 16];
     let whole = len / 16 * 16;
     for start in (0..whole).step_by(16) {

@@ -16,14 +16,16 @@
 use std::sync::{Arc, OnceLock};
 
 use candle_core::{CpuStorage, CustomOp3, Device, Layout, Result, Shape, Tensor};
-use pulp::Arch;
+use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
 use super::SLOPE;
 use super::batch::Edges;
-use crate::encode::simd::{exp, sum_by};
+use crate::encode::simd::exp;
+use crate::tensor::lanes::{dot, leaky_dot};
 use crate::tensor::{
     Floats, ROWS, add_to, floats, gather, leaky_relu, on_cpu, segment_softmax, segment_sum,
+    vectorise,
 };
 
 /// `z` `[nodes, 2·hidden]`, `relations` `[relations, hidden or 2·hidden]`, `questions`
@@ -123,11 +125,6 @@ impl<'a> Inputs<'a> {
     }
 }
 
-#[inline(always)]
-fn leaky(u: f32) -> f32 {
-    u.max(SLOPE * u)
-}
-
 impl Attention {
     fn inputs<'a>(
         &'a self,
@@ -157,7 +154,7 @@ impl Attention {
             let q = &questions[pair.question as usize * hidden..][..hidden];
             let r = &relations[(2 * pair.relation as usize + 1) * hidden..][..hidden];
             for (q, r) in q.chunks_exact(width).zip(r.chunks_exact(width)) {
-                plus.push(sum_by(width, |c| q[c] * r[c]));
+                plus.push(q.iter().zip(r).map(|(q, r)| q * r).sum());
             }
         }
         plus
@@ -178,39 +175,47 @@ impl Attention {
         }
         blocks
     }
+}
 
-    /// Weights and sums of the nodes `first..`, whose edges begin at `alpha`'s first.
+/// Weights and sums of the nodes `first..`, whose edges begin with `alpha`.
+struct Forward<'a> {
+    op: &'a Attention,
+    inputs: Inputs<'a>,
+    plus: &'a [f32],
+    first: usize,
+    out: &'a mut [f32],
+    alpha: &'a mut [f32],
+}
+
+impl WithSimd for Forward<'_> {
+    type Output = ();
+
     #[inline(always)]
-    fn block(
-        &self,
-        inputs: Inputs<'_>,
-        plus: &[f32],
-        first: usize,
-        out: &mut [f32],
-        alpha: &mut [f32],
-    ) {
-        let (hidden, heads) = (self.hidden, self.heads);
+    fn with_simd<S: Simd>(self, simd: S) {
+        let (hidden, heads) = (self.op.hidden, self.op.heads);
         let width = hidden / heads;
-        let start = self.edges.target.range(first).start;
-        for (i, out) in out.chunks_exact_mut(hidden).enumerate() {
-            let range = self.edges.target.range(first + i);
-            let zi = inputs.hearer(first + i);
-            let mut top = vec![f32::NEG_INFINITY; heads];
+        let (inputs, edges) = (self.inputs, &*self.op.edges);
+        let start = edges.target.range(self.first).start;
+        let mut top = vec![0.0; heads];
+        let mut sum = vec![0.0; heads];
+        for (i, out) in self.out.chunks_exact_mut(hidden).enumerate() {
+            let range = edges.target.range(self.first + i);
+            let zi = inputs.hearer(self.first + i);
             let own = (range.start - start) * heads..(range.end - start) * heads;
-            let alpha = &mut alpha[own];
+            let alpha = &mut self.alpha[own];
+            top.fill(f32::NEG_INFINITY);
             for (edge, alpha) in range.clone().zip(alpha.chunks_exact_mut(heads)) {
                 let (zj, we) = (inputs.heard(edge), inputs.relation(edge));
-                let plus = &plus[self.edges.pair[edge] as usize * heads..][..heads];
+                let plus = &self.plus[edges.pair[edge] as usize * heads..][..heads];
                 for head in 0..heads {
                     let at = head * width;
-                    let (zi, zj, we) = (&zi[at..][..width], &zj[at..][..width], &we[at..][..width]);
-                    let a = &inputs.a[at..][..width];
-                    let base = sum_by(width, |c| a[c] * leaky(zi[c] + zj[c] + we[c]));
-                    alpha[head] = base + plus[head];
+                    let (a, zi) = (&inputs.a[at..][..width], &zi[at..][..width]);
+                    let (zj, we) = (&zj[at..][..width], &we[at..][..width]);
+                    alpha[head] = plus[head] + leaky_dot(simd, SLOPE, a, zi, zj, we);
                     top[head] = top[head].max(alpha[head]);
                 }
             }
-            let mut sum = vec![0.0; heads];
+            sum.fill(0.0);
             for alpha in alpha.chunks_exact_mut(heads) {
                 for ((alpha, top), sum) in alpha.iter_mut().zip(&top).zip(&mut sum) {
                     *alpha = exp(*alpha - top);
@@ -229,52 +234,59 @@ impl Attention {
             }
         }
     }
+}
 
-    /// Gradients of the nodes `first..`: of their z_i (first half of `dz`), of their edges' u and s,
-    /// and of a.
+/// Gradients of the nodes `first..`: of their z_i (first half of `dz`), of their edges' u and s,
+/// and of a.
+struct Back<'a> {
+    op: &'a Attention,
+    inputs: Inputs<'a>,
+    alpha: &'a [f32],
+    grad: &'a [f32],
+    first: usize,
+    dz: &'a mut [f32],
+    du: &'a mut [f32],
+    ds: &'a mut [f32],
+    da: &'a mut [f32],
+}
+
+impl WithSimd for Back<'_> {
+    type Output = ();
+
     #[inline(always)]
-    fn block_back(
-        &self,
-        inputs: Inputs<'_>,
-        alpha: &[f32],
-        grad: &[f32],
-        first: usize,
-        dz: &mut [f32],
-        du: &mut [f32],
-        ds: &mut [f32],
-        da: &mut [f32],
-    ) {
-        let (hidden, heads) = (self.hidden, self.heads);
+    fn with_simd<S: Simd>(self, simd: S) {
+        let (hidden, heads) = (self.op.hidden, self.op.heads);
         let width = hidden / heads;
-        let start = self.edges.target.range(first).start;
-        for (i, dz) in dz.chunks_exact_mut(2 * hidden).enumerate() {
-            let range = self.edges.target.range(first + i);
-            let grad = &grad[(first + i) * hidden..][..hidden];
-            let zi = inputs.hearer(first + i);
-            let mut dot = vec![0.0; heads];
+        let (inputs, target) = (self.inputs, &self.op.edges.target);
+        let start = target.range(self.first).start;
+        let mut dot_of = vec![0.0; heads];
+        for (i, dz) in self.dz.chunks_exact_mut(2 * hidden).enumerate() {
+            let range = target.range(self.first + i);
+            let grad = &self.grad[(self.first + i) * hidden..][..hidden];
+            let zi = inputs.hearer(self.first + i);
+            dot_of.fill(0.0);
             for edge in range.clone() {
                 let zj = inputs.heard(edge);
-                let ds = &mut ds[(edge - start) * heads..][..heads];
-                let alpha = &alpha[edge * heads..][..heads];
+                let ds = &mut self.ds[(edge - start) * heads..][..heads];
+                let alpha = &self.alpha[edge * heads..][..heads];
                 for head in 0..heads {
                     let at = head * width;
-                    let (grad, zj) = (&grad[at..][..width], &zj[at..][..width]);
-                    ds[head] = sum_by(width, |c| grad[c] * zj[c]);
-                    dot[head] += alpha[head] * ds[head];
+                    ds[head] = dot(simd, &grad[at..][..width], &zj[at..][..width]);
+                    dot_of[head] += alpha[head] * ds[head];
                 }
             }
             for edge in range {
                 let (zj, we) = (inputs.heard(edge), inputs.relation(edge));
-                let ds = &mut ds[(edge - start) * heads..][..heads];
-                let alpha = &alpha[edge * heads..][..heads];
-                let du = &mut du[(edge - start) * hidden..][..hidden];
+                let ds = &mut self.ds[(edge - start) * heads..][..heads];
+                let alpha = &self.alpha[edge * heads..][..heads];
+                let du = &mut self.du[(edge - start) * hidden..][..hidden];
                 for head in 0..heads {
-                    ds[head] = alpha[head] * (ds[head] - dot[head]);
+                    ds[head] = alpha[head] * (ds[head] - dot_of[head]);
                     let (at, ds) = (head * width, ds[head]);
-                    let (zi, zj, we) = (&zi[at..][..width], &zj[at..][..width], &we[at..][..width]);
-                    let a = &inputs.a[at..][..width];
+                    let (zi, zj) = (&zi[at..][..width], &zj[at..][..width]);
+                    let (we, a) = (&we[at..][..width], &inputs.a[at..][..width]);
                     let du = &mut du[at..][..width];
-                    let da = &mut da[at..][..width];
+                    let da = &mut self.da[at..][..width];
                     let dz = &mut dz[at..][..width];
                     for c in 0..width {
                         let u = zi[c] + zj[c] + we[c];
@@ -315,10 +327,14 @@ impl CustomOp3 for Attention {
             .zip(self.by_block(&mut alpha, self.heads))
             .enumerate()
             .for_each(|(block, (out, alpha))| {
-                arch.dispatch(
-                    #[inline(always)]
-                    || self.block(inputs, &plus, block * ROWS, out, alpha),
-                );
+                arch.dispatch(Forward {
+                    op: self,
+                    inputs,
+                    plus: &plus,
+                    first: block * ROWS,
+                    out,
+                    alpha,
+                });
             });
         // a second forward pass through the same operation would give the same weights
         let _ = self.alpha.set(alpha);
@@ -362,10 +378,17 @@ impl CustomOp3 for Attention {
             .enumerate()
             .map(|(block, ((dz, du), ds))| {
                 let mut da = vec![0.0; hidden];
-                arch.dispatch(
-                    #[inline(always)]
-                    || self.block_back(inputs, alpha, grad, block * ROWS, dz, du, ds, &mut da),
-                );
+                arch.dispatch(Back {
+                    op: self,
+                    inputs,
+                    alpha,
+                    grad,
+                    first: block * ROWS,
+                    dz,
+                    du,
+                    ds,
+                    da: &mut da,
+                });
                 da
             })
             .collect();
@@ -373,7 +396,8 @@ impl CustomOp3 for Attention {
         dz.par_chunks_mut(ROWS * 2 * hidden)
             .enumerate()
             .for_each(|(block, dz)| {
-                arch.dispatch(
+                vectorise(
+                    arch,
                     #[inline(always)]
                     || {
                         for (i, dz) in dz.chunks_exact_mut(2 * hidden).enumerate() {
@@ -391,7 +415,8 @@ impl CustomOp3 for Attention {
             .par_chunks_mut(4 * relation_width)
             .enumerate()
             .for_each(|(block, rows)| {
-                arch.dispatch(
+                vectorise(
+                    arch,
                     #[inline(always)]
                     || {
                         for (i, row) in rows.chunks_exact_mut(relation_width).enumerate() {

@@ -33,6 +33,7 @@ mod batch;
 mod network;
 mod panels;
 mod parameters;
+mod pass;
 mod plan;
 mod score;
 mod statics;

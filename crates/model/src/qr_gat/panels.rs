@@ -13,6 +13,8 @@ use std::cell::RefCell;
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
+use crate::tensor::vectorise;
+
 /// Outputs in a panel: two of the widest vectors.
 const PANEL: usize = 32;
 /// Rows that are multiplied together.
@@ -69,7 +71,8 @@ impl Panels {
     /// `W·x` for one row, or `0` without inputs.
     pub(super) fn of_row(&self, x: &[f32], out: &mut [f32]) {
         let (inputs, packed) = (self.inputs, &self.packed);
-        Arch::new().dispatch(
+        vectorise(
+            Arch::new(),
             #[inline(always)]
             || {
                 for (panel, out) in out.chunks_mut(PANEL).enumerate() {

@@ -17,16 +17,17 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use candle_core::Tensor;
-use pulp::Arch;
+use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
 use super::network::Network;
 use super::panels::Panels;
 use super::parameters::{Direction, name};
+use super::pass::{Pass, Weights};
 use super::plan::{Grouped, Layer, Places, number};
-use super::{Ablation, Config, EPSILON, Projected, Rows, SLOPE, Subgraph};
-use crate::encode::simd::exp;
-use crate::tensor::add_to;
+use super::{Ablation, Config, Projected, Rows, Subgraph};
+use crate::tensor::lanes::{dot, relu_dot};
+use crate::tensor::{add_to, vectorise};
 use crate::{Error, Result};
 
 /// Rows that one thread takes at a time.
@@ -85,15 +86,6 @@ struct Stack {
     /// This direction's part of W_1, for heads and for tails.
     head: Panels,
     tail: Panels,
-}
-
-struct Weights {
-    /// W_s and W_t; none in the first layer, whose products are given.
-    roles: Option<[Panels; 2]>,
-    w_q: Option<Panels>,
-    a: Vec<f32>,
-    scale: Vec<f32>,
-    shift: Vec<f32>,
 }
 
 /// Room for one question at a time, kept from one to the next.
@@ -277,48 +269,64 @@ impl Scorer {
         of_relation: &[f32],
         logits: &mut Vec<f32>,
     ) {
-        let hidden = self.config.hidden;
-        let edges = &backward.edges;
-        resize(logits, edges.triple.len());
+        resize(logits, backward.edges.triple.len());
         let arch = Arch::new();
-        logits.par_chunks_mut(TRIPLES).enumerate().for_each_init(
-            || (vec![0.0; hidden], u32::MAX),
-            |(base, last), (block, logits)| {
-                arch.dispatch(
-                    #[inline(always)]
-                    || {
-                        for (i, logit) in logits.iter_mut().enumerate() {
-                            let edge = block * TRIPLES + i;
-                            let (head, index) = (edges.target[edge], edges.triple[edge]);
-                            if head != *last {
-                                *last = head;
-                                let parts = [&forward.head, &backward.head];
-                                let [f, b] = parts.map(|end| end.row(index, hidden));
-                                for (c, base) in base.iter_mut().enumerate() {
-                                    *base = of_question[c] + f[c] + b[c];
-                                }
-                            }
-                            let relation = edges.relation[edge] as usize * hidden;
-                            let parts = [&forward.tail, &backward.tail];
-                            *logit = self.b_2
-                                + triple(
-                                    &self.w_2,
-                                    base,
-                                    &of_relation[relation..][..hidden],
-                                    parts.map(|end| end.row(index, hidden)),
-                                );
-                        }
-                    },
-                );
-            },
-        );
+        logits
+            .par_chunks_mut(TRIPLES)
+            .enumerate()
+            .for_each(|(block, logits)| {
+                arch.dispatch(Triples {
+                    scorer: self,
+                    forward,
+                    backward,
+                    of_question,
+                    of_relation,
+                    first: block * TRIPLES,
+                    logits,
+                });
+            });
     }
 }
 
-/// `w·ReLU(base + r + f + b)`.
-#[inline(always)]
-fn triple(w: &[f32], base: &[f32], r: &[f32], [f, b]: [&[f32]; 2]) -> f32 {
-    sum(w.len(), |c| w[c] * (base[c] + r[c] + f[c] + b[c]).max(0.0))
+/// Some triples, in the order of their heads.
+struct Triples<'a> {
+    scorer: &'a Scorer,
+    forward: &'a Way,
+    backward: &'a Way,
+    of_question: &'a [f32],
+    of_relation: &'a [f32],
+    first: usize,
+    logits: &'a mut [f32],
+}
+
+impl WithSimd for Triples<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let hidden = self.of_question.len();
+        let edges = &self.backward.edges;
+        let mut base = vec![0.0; hidden]; // the question's and the head's part
+        let mut last = None;
+        for (i, logit) in self.logits.iter_mut().enumerate() {
+            let edge = self.first + i;
+            let triple = edges.triple[edge];
+            if last != Some(edges.target[edge]) {
+                last = Some(edges.target[edge]);
+                base.copy_from_slice(self.of_question);
+                add_to(&mut base, self.forward.head.row(triple, hidden));
+                add_to(&mut base, self.backward.head.row(triple, hidden));
+            }
+            let relation = edges.relation[edge] as usize * hidden;
+            let parts = [
+                &base,
+                &self.of_relation[relation..][..hidden],
+                self.forward.tail.row(triple, hidden),
+                self.backward.tail.row(triple, hidden),
+            ];
+            *logit = self.scorer.b_2 + relu_dot(simd, &self.scorer.w_2, parts);
+        }
+    }
 }
 
 impl Stack {
@@ -365,6 +373,27 @@ impl Stack {
             layers,
             head,
             tail,
+        }
+    }
+}
+
+/// `a_plus = (W_q·q)·(W_r·r)` of all relations, head by head.
+struct Plus<'a> {
+    width: usize,
+    of_question: &'a [f32],
+    of_relation: &'a [f32],
+    plus: &'a mut [f32],
+}
+
+impl WithSimd for Plus<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let heads = self.of_relation.chunks_exact(self.width);
+        let of_question = self.of_question.chunks_exact(self.width).cycle();
+        for ((plus, r), q) in self.plus.iter_mut().zip(heads).zip(of_question) {
+            *plus = dot(simd, q, r);
         }
     }
 }
@@ -458,16 +487,12 @@ impl Question<'_> {
             self.relations.read(ids, columns(1), relations);
             let mut of_question = vec![0.0; hidden];
             w_q.of_row(self.subgraph.question, &mut of_question);
-            let width = hidden / heads;
-            Arch::new().dispatch(
-                #[inline(always)]
-                || {
-                    let heads = relations.chunks_exact(width).zip(plus.iter_mut());
-                    for ((r, plus), q) in heads.zip(of_question.chunks_exact(width).cycle()) {
-                        *plus = sum(width, |c| r[c] * q[c]);
-                    }
-                },
-            );
+            Arch::new().dispatch(Plus {
+                width: hidden / heads,
+                of_question: &of_question,
+                of_relation: relations,
+                plus,
+            });
         }
         self.relations.read(ids, columns(0), relations);
     }
@@ -504,7 +529,8 @@ impl Question<'_> {
                 }
                 let columns = part * hidden..(part + 1) * hidden;
                 self.entities.read(&rows[..nodes.len()], columns, out);
-                arch.dispatch(
+                vectorise(
+                    arch,
                     #[inline(always)]
                     || {
                         for (out, node) in out.chunks_exact_mut(hidden).zip(nodes) {
@@ -545,153 +571,11 @@ impl Question<'_> {
     }
 }
 
-/// Attention of one layer over rows.
-struct Pass<'a> {
-    heads: usize,
-    weights: &'a Weights,
-    edges: &'a Grouped,
-    layer: &'a Layer,
-    relations: &'a [f32],
-    plus: &'a [f32],
-    hearers: &'a [f32],
-    heard: &'a [f32],
-}
-
-impl Pass<'_> {
-    fn run(&self, states: &mut [f32]) {
-        let hidden = self.weights.a.len();
-        let arch = Arch::new();
-        states
-            .par_chunks_mut(ROWS * hidden)
-            .enumerate()
-            .for_each(|(block, rows)| {
-                arch.dispatch(
-                    #[inline(always)]
-                    || {
-                        let mut heads = vec![Softmax::default(); self.heads];
-                        for (i, row) in rows.chunks_exact_mut(hidden).enumerate() {
-                            self.row(block * ROWS + i, row, &mut heads);
-                        }
-                    },
-                );
-            });
-    }
-
-    #[inline(always)]
-    fn row(&self, index: usize, out: &mut [f32], heads: &mut [Softmax]) {
-        let hidden = out.len();
-        let own = self.layer.own.len();
-        if index < own {
-            self.attend(index, out, heads);
-        } else if let Some(slot) = self.layer.copies.get(index - own) {
-            out.copy_from_slice(&self.heard[*slot as usize * hidden..][..hidden]);
-        } else {
-            out.copy_from_slice(&self.weights.shift);
-            return;
-        }
-        let mean = sum(hidden, |c| out[c]) / hidden as f32;
-        let variance = sum(hidden, |c| (out[c] - mean) * (out[c] - mean)) / hidden as f32;
-        let inverse = 1.0 / (variance + EPSILON).sqrt();
-        let affine = self.weights.scale.iter().zip(&self.weights.shift);
-        for (x, (scale, shift)) in out.iter_mut().zip(affine) {
-            *x = (*x - mean) * inverse * scale + shift;
-        }
-    }
-
-    /// `Σ_e α_e·z_j` of a node that hears different states, in one pass: weights are relative to
-    /// the largest score so far, and what was summed is scaled down when a larger one comes.
-    #[inline(always)]
-    fn attend(&self, index: usize, out: &mut [f32], heads: &mut [Softmax]) {
-        let hidden = out.len();
-        let width = hidden / heads.len();
-        let zi = &self.hearers[self.layer.hearer[index] as usize * hidden..][..hidden];
-        let a = &self.weights.a[..hidden];
-        out.fill(0.0);
-        heads.fill(Softmax::default());
-        for edge in self.edges.range(self.layer.own[index] as usize) {
-            let relation = self.edges.relation[edge] as usize;
-            let zj = &self.heard[self.layer.slot[edge] as usize * hidden..][..hidden];
-            let we = &self.relations[relation * hidden..][..hidden];
-            let plus = &self.plus[relation * heads.len()..][..heads.len()];
-            for ((head, state), plus) in heads.iter_mut().enumerate().zip(plus) {
-                let at = head * width;
-                let (zi, zj) = (&zi[at..][..width], &zj[at..][..width]);
-                let (we, a) = (&we[at..][..width], &a[at..][..width]);
-                let score = plus
-                    + sum(width, |c| {
-                        let u = zi[c] + zj[c] + we[c];
-                        a[c] * u.max(SLOPE * u)
-                    });
-                let out = &mut out[at..][..width];
-                let weight = state.take(score, out);
-                for (out, z) in out.iter_mut().zip(zj) {
-                    *out += weight * z;
-                }
-            }
-        }
-        for (out, state) in out.chunks_exact_mut(width).zip(heads) {
-            let inverse = 1.0 / state.total;
-            out.iter_mut().for_each(|x| *x *= inverse);
-        }
-    }
-}
-
-/// A softmax that is not finished yet.
-#[derive(Clone, Copy)]
-struct Softmax {
-    top: f32,
-    total: f32,
-}
-
-impl Default for Softmax {
-    fn default() -> Self {
-        Self {
-            top: f32::NEG_INFINITY,
-            total: 0.0,
-        }
-    }
-}
-
-impl Softmax {
-    /// The weight of `score`; scales down what was summed before if it is the largest yet.
-    #[inline(always)]
-    fn take(&mut self, score: f32, summed: &mut [f32]) -> f32 {
-        if score > self.top {
-            let shrink = exp(self.top - score);
-            self.total *= shrink;
-            summed.iter_mut().for_each(|x| *x *= shrink);
-            self.top = score;
-        }
-        let weight = exp(score - self.top);
-        self.total += weight;
-        weight
-    }
-}
-
 impl End {
     #[inline(always)]
     fn row(&self, triple: u32, hidden: usize) -> &[f32] {
         &self.products[self.place[triple as usize] as usize * hidden..][..hidden]
     }
-}
-
-/// Sum in sixteen lanes that are folded in halves.
-#[inline(always)]
-fn sum(len: usize, value: impl Fn(usize) -> f32) -> f32 {
-    let mut lanes = [0.0f32; 16];
-    let whole = len / 16 * 16;
-    for start in (0..whole).step_by(16) {
-        for (lane, sum) in lanes.iter_mut().enumerate() {
-            *sum += value(start + lane);
-        }
-    }
-    let eight: [f32; 8] = std::array::from_fn(|i| lanes[i] + lanes[i + 8]);
-    let four: [f32; 4] = std::array::from_fn(|i| eight[i] + eight[i + 4]);
-    let mut total = (four[0] + four[2]) + (four[1] + four[3]);
-    for i in whole..len {
-        total += value(i);
-    }
-    total
 }
 
 fn resize(values: &mut Vec<f32>, len: usize) {

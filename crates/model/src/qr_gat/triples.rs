@@ -13,12 +13,12 @@
 use std::sync::Arc;
 
 use candle_core::{CpuStorage, CustomOp3, Device, Layout, Result, Shape, Tensor};
-use pulp::Arch;
+use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
 use super::batch::Triples;
-use crate::encode::simd::sum_by;
-use crate::tensor::{Floats, ROWS, Segments, add_to, floats, gather, on_cpu};
+use crate::tensor::lanes::relu_dot;
+use crate::tensor::{Floats, ROWS, Segments, add_to, floats, gather, on_cpu, vectorise};
 
 /// `nodes` `[nodes, 2·hidden]`, `relations` `[relations, hidden]`, `questions`
 /// `[questions + 1, hidden]` to `[triples]`.
@@ -124,18 +124,11 @@ impl CustomOp3 for Score {
             .par_chunks_mut(ROWS)
             .enumerate()
             .for_each(|(block, scores)| {
-                arch.dispatch(
-                    #[inline(always)]
-                    || {
-                        for (i, score) in scores.iter_mut().enumerate() {
-                            let [h, r, t, q] = inputs.parts(block * ROWS + i);
-                            let w = inputs.w_2;
-                            *score = sum_by(self.hidden, |c| {
-                                w[c] * (h[c] + r[c] + t[c] + q[c]).max(0.0)
-                            });
-                        }
-                    },
-                );
+                arch.dispatch(Forward {
+                    inputs,
+                    first: block * ROWS,
+                    scores,
+                });
             });
         Ok((CpuStorage::F32(scores), count.into()))
     }
@@ -173,7 +166,8 @@ impl CustomOp3 for Score {
             .enumerate()
             .map(|(block, (du, grad))| {
                 let mut dw = vec![0.0; hidden];
-                arch.dispatch(
+                vectorise(
+                    arch,
                     #[inline(always)]
                     || {
                         for (i, (du, grad)) in du.chunks_exact_mut(hidden).zip(grad).enumerate() {
@@ -211,6 +205,25 @@ impl CustomOp3 for Score {
     }
 }
 
+/// Scores of the triples `first..`.
+struct Forward<'a> {
+    inputs: Inputs<'a>,
+    first: usize,
+    scores: &'a mut [f32],
+}
+
+impl WithSimd for Forward<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        for (i, score) in self.scores.iter_mut().enumerate() {
+            let parts = self.inputs.parts(self.first + i);
+            *score = relu_dot(simd, self.inputs.w_2, parts);
+        }
+    }
+}
+
 /// The question of each node; any, for nodes that are no head and so add nothing.
 fn node_questions(triples: &Triples) -> impl Iterator<Item = u32> {
     (0..triples.head.count()).map(|node| match triples.head.entries(node) {
@@ -245,7 +258,8 @@ fn sum_rows(
     out.par_chunks_mut(ROWS * stride)
         .enumerate()
         .for_each(|(block, rows)| {
-            arch.dispatch(
+            vectorise(
+                arch,
                 #[inline(always)]
                 || {
                     for (i, row) in rows.chunks_exact_mut(stride).enumerate() {

@@ -15,11 +15,13 @@
 //! memory, in parallel over output rows and in an order that does not depend on the number of
 //! threads; on another device it is composed of candle's own operations, with the same result.
 
+pub(crate) mod lanes;
 mod norm;
 mod product;
 mod segment;
 
 use candle_core::{CpuStorage, Layout, Storage, StorageRef};
+use pulp::{Arch, Simd, WithSimd};
 
 pub use candle_core::{Device, Result, Tensor, Var};
 pub use norm::layer_norm;
@@ -96,6 +98,27 @@ impl<'a> Floats<'a> {
             Storage::Cpu(storage) => floats(storage, self.layout),
             _ => candle_core::bail!("this operation runs on the CPU"),
         }
+    }
+}
+
+/// Runs `body`, marked `#[inline(always)]`, compiled for the widest vectors of this machine.
+///
+/// [`Arch::dispatch`] takes closures too, but calls them as `FnOnce`: for a closure that borrows,
+/// that is a function of its own, which the compiler need not inline, and then compiles for the
+/// narrowest.
+#[inline(always)]
+pub(crate) fn vectorise<R>(arch: Arch, body: impl FnMut() -> R) -> R {
+    arch.dispatch(Body(body))
+}
+
+struct Body<F>(F);
+
+impl<R, F: FnMut() -> R> WithSimd for Body<F> {
+    type Output = R;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(mut self, _: S) -> R {
+        (self.0)()
     }
 }
 

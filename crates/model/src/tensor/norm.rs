@@ -8,11 +8,11 @@
 //! ```
 
 use candle_core::{CpuStorage, CustomOp3, D, Device, Layout, Result, Shape, Tensor};
-use pulp::Arch;
+use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
+use super::lanes::{dot, moments, scaled_dot};
 use super::{Floats, ROWS, add_to, floats, on_cpu};
-use crate::encode::simd::sum_by;
 
 /// Normalises each row of `x` (`[rows, width]`), then scales by γ and shifts by β (`[width]`).
 pub fn layer_norm(x: &Tensor, scale: &Tensor, shift: &Tensor, epsilon: f32) -> Result<Tensor> {
@@ -29,15 +29,6 @@ fn composed(x: &Tensor, scale: &Tensor, shift: &Tensor, epsilon: f32) -> Result<
     let variance = centred.sqr()?.mean_keepdim(D::Minus1)?;
     let normal = centred.broadcast_div(&(variance + f64::from(epsilon))?.sqrt()?)?;
     normal.broadcast_mul(scale)?.broadcast_add(shift)
-}
-
-/// Mean and `1/√(var + ε)` of a row.
-#[inline(always)]
-pub(crate) fn moments(x: &[f32], epsilon: f32) -> (f32, f32) {
-    let width = x.len() as f32;
-    let mean = sum_by(x.len(), |i| x[i]) / width;
-    let variance = sum_by(x.len(), |i| (x[i] - mean) * (x[i] - mean)) / width;
-    (mean, 1.0 / (variance + epsilon).sqrt())
 }
 
 struct LayerNorm {
@@ -64,17 +55,12 @@ impl CustomOp3 for LayerNorm {
         let mut y = floats(x, x_layout)?.to_vec();
         let arch = Arch::new();
         y.par_chunks_mut(ROWS * width).for_each(|rows| {
-            arch.dispatch(
-                #[inline(always)]
-                || {
-                    for row in rows.chunks_exact_mut(width) {
-                        let (mean, inverse) = moments(row, self.epsilon);
-                        for ((x, scale), shift) in row.iter_mut().zip(scale).zip(shift) {
-                            *x = (*x - mean) * inverse * scale + shift;
-                        }
-                    }
-                },
-            );
+            arch.dispatch(Normalise {
+                rows,
+                scale,
+                shift,
+                epsilon: self.epsilon,
+            });
         });
         Ok((CpuStorage::F32(y), x_layout.shape().clone()))
     }
@@ -102,15 +88,15 @@ impl CustomOp3 for LayerNorm {
             .map(|((dx, x), grad)| {
                 let mut learned = vec![0.0; 2 * width];
                 let (dscale, dshift) = learned.split_at_mut(width);
-                arch.dispatch(
-                    #[inline(always)]
-                    || {
-                        let rows = dx.chunks_exact_mut(width).zip(x.chunks_exact(width));
-                        for ((dx, x), grad) in rows.zip(grad.chunks_exact(width)) {
-                            self.row_back(dx, x, grad, scale, dscale, dshift);
-                        }
-                    },
-                );
+                arch.dispatch(Back {
+                    x,
+                    grad,
+                    scale,
+                    epsilon: self.epsilon,
+                    dx,
+                    dscale,
+                    dshift,
+                });
                 learned
             })
             .collect();
@@ -126,27 +112,63 @@ impl CustomOp3 for LayerNorm {
     }
 }
 
-impl LayerNorm {
+/// Some rows forward, in place.
+struct Normalise<'a> {
+    rows: &'a mut [f32],
+    scale: &'a [f32],
+    shift: &'a [f32],
+    epsilon: f32,
+}
+
+impl WithSimd for Normalise<'_> {
+    type Output = ();
+
     #[inline(always)]
-    fn row_back(
-        &self,
-        dx: &mut [f32],
-        x: &[f32],
-        grad: &[f32],
-        scale: &[f32],
-        dscale: &mut [f32],
-        dshift: &mut [f32],
-    ) {
-        let width = dx.len();
-        let (x, grad, scale) = (&x[..width], &grad[..width], &scale[..width]);
-        let (mean, inverse) = moments(x, self.epsilon);
-        let d_mean = sum_by(width, |i| scale[i] * grad[i]) / width as f32;
-        let d_dot = sum_by(width, |i| scale[i] * grad[i] * (x[i] - mean) * inverse) / width as f32;
-        for i in 0..width {
-            let normal = (x[i] - mean) * inverse;
-            dx[i] = (scale[i] * grad[i] - d_mean - normal * d_dot) * inverse;
-            dscale[i] += grad[i] * normal;
-            dshift[i] += grad[i];
+    fn with_simd<S: Simd>(self, simd: S) {
+        for row in self.rows.chunks_exact_mut(self.scale.len()) {
+            let (mean, inverse) = moments(simd, row, self.epsilon);
+            for ((x, scale), shift) in row.iter_mut().zip(self.scale).zip(self.shift) {
+                *x = (*x - mean) * inverse * scale + shift;
+            }
+        }
+    }
+}
+
+/// Some rows back; what γ and β get from them is added up.
+struct Back<'a> {
+    x: &'a [f32],
+    grad: &'a [f32],
+    scale: &'a [f32],
+    epsilon: f32,
+    dx: &'a mut [f32],
+    dscale: &'a mut [f32],
+    dshift: &'a mut [f32],
+}
+
+impl WithSimd for Back<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let width = self.scale.len();
+        let (dscale, dshift) = (&mut self.dscale[..width], &mut self.dshift[..width]);
+        let rows = self
+            .x
+            .chunks_exact(width)
+            .zip(self.grad.chunks_exact(width));
+        for (dx, (x, grad)) in self.dx.chunks_exact_mut(width).zip(rows) {
+            let (mean, inverse) = moments(simd, x, self.epsilon);
+            for c in 0..width {
+                let normal = (x[c] - mean) * inverse;
+                dscale[c] += grad[c] * normal;
+                dshift[c] += grad[c];
+                dx[c] = normal;
+            }
+            let d_mean = dot(simd, self.scale, grad) / width as f32;
+            let d_dot = scaled_dot(simd, self.scale, grad, dx) / width as f32;
+            for c in 0..width {
+                dx[c] = (self.scale[c] * grad[c] - d_mean - dx[c] * d_dot) * inverse;
+            }
         }
     }
 }

@@ -6,7 +6,7 @@ use candle_core::{CpuStorage, CustomOp1, DType, Device, Layout, Result, Shape, T
 use pulp::Arch;
 use rayon::prelude::*;
 
-use super::{Floats, ROWS, add_to, floats, on_cpu};
+use super::{Floats, ROWS, add_to, floats, on_cpu, vectorise};
 
 /// Which segment each entry belongs to, and the entries of each segment.
 ///
@@ -291,7 +291,8 @@ fn summed(x: &[f32], width: usize, segments: &Segments) -> Vec<f32> {
     y.par_chunks_mut(ROWS * width)
         .enumerate()
         .for_each(|(block, y)| {
-            arch.dispatch(
+            vectorise(
+                arch,
                 #[inline(always)]
                 || {
                     for (i, y) in y.chunks_exact_mut(width).enumerate() {
