@@ -21,8 +21,7 @@ use rayon::prelude::*;
 
 use super::SLOPE;
 use super::batch::Edges;
-use crate::encode::simd::exp;
-use crate::tensor::lanes::{dot, leaky_dot};
+use crate::tensor::lanes::{dot, exp_all, leaky_dot};
 use crate::tensor::{
     Floats, ROWS, add_to, floats, gather, leaky_relu, on_cpu, segment_softmax, segment_sum,
     vectorise,
@@ -217,10 +216,14 @@ impl WithSimd for Forward<'_> {
             }
             sum.fill(0.0);
             for alpha in alpha.chunks_exact_mut(heads) {
-                for ((alpha, top), sum) in alpha.iter_mut().zip(&top).zip(&mut sum) {
-                    *alpha = exp(*alpha - top);
-                    *sum += *alpha;
-                }
+                alpha
+                    .iter_mut()
+                    .zip(&top)
+                    .for_each(|(alpha, top)| *alpha -= top);
+            }
+            exp_all(alpha);
+            for alpha in alpha.chunks_exact(heads) {
+                add_to(&mut sum, alpha);
             }
             for (edge, alpha) in range.zip(alpha.chunks_exact_mut(heads)) {
                 let zj = inputs.heard(edge);

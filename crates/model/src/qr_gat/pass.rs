@@ -1,13 +1,11 @@
 //! One attention layer of the answering path: rows of products in, rows of states out.
 //!
 //! ```text
-//! o_i = Σ_e w_e·z_j / Σ_e w_e        w_e = exp(s_e − largest s so far)
+//! o_i = Σ_e α_e·z_j        α_e = softmax of s_e = a·LeakyReLU(z_i + z_j + W_e·r) + a_plus
 //! h_i = LayerNorm(o_i)
 //! ```
 //!
-//! s_e is `a·LeakyReLU(z_i + z_j + W_e·r) + a_plus`, head by head. The softmax is taken in one pass
-//! over the edges (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018): what
-//! was summed is scaled down whenever a larger score comes.
+//! head by head, for the rows that the plan names; the others are copies or constant.
 
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
@@ -15,8 +13,7 @@ use rayon::prelude::*;
 use super::panels::Panels;
 use super::plan::{Grouped, Layer};
 use super::{EPSILON, SLOPE};
-use crate::encode::simd::exp;
-use crate::tensor::lanes::{leaky_dot, moments};
+use crate::tensor::lanes::{exp_all, leaky_dot, moments};
 
 /// Rows that one thread takes at a time.
 const ROWS: usize = 16;
@@ -60,11 +57,11 @@ impl Pass<'_> {
     }
 
     #[inline(always)]
-    fn row<S: Simd>(&self, simd: S, index: usize, out: &mut [f32], heads: &mut [Softmax]) {
+    fn row<S: Simd>(&self, simd: S, index: usize, out: &mut [f32], room: &mut Room) {
         let hidden = out.len();
         let own = self.layer.own.len();
         if index < own {
-            self.attend(simd, index, out, heads);
+            self.attend(simd, index, out, room);
         } else if let Some(slot) = self.layer.copies.get(index - own) {
             out.copy_from_slice(&self.heard[*slot as usize * hidden..][..hidden]);
         } else {
@@ -80,35 +77,62 @@ impl Pass<'_> {
 
     /// `Σ_e α_e·z_j` of a node that hears different states.
     #[inline(always)]
-    fn attend<S: Simd>(&self, simd: S, index: usize, out: &mut [f32], heads: &mut [Softmax]) {
-        let hidden = out.len();
-        let width = hidden / heads.len();
+    fn attend<S: Simd>(&self, simd: S, index: usize, out: &mut [f32], room: &mut Room) {
+        let (hidden, heads) = (out.len(), self.heads);
+        let width = hidden / heads;
         let zi = &self.hearers[self.layer.hearer[index] as usize * hidden..][..hidden];
         let a = &self.weights.a[..hidden];
-        out.fill(0.0);
-        heads.fill(Softmax::default());
-        for edge in self.edges.range(self.layer.own[index] as usize) {
+        let edges = self.edges.range(self.layer.own[index] as usize);
+        let heard = |edge: usize| &self.heard[self.layer.slot[edge] as usize * hidden..][..hidden];
+
+        // whole vectors: the powers of the last ones are not used
+        room.scores.clear();
+        room.scores
+            .resize((edges.len() * heads).next_multiple_of(16), 0.0);
+        room.tops.fill(f32::NEG_INFINITY);
+        for (edge, scores) in edges.clone().zip(room.scores.chunks_exact_mut(heads)) {
             let relation = self.edges.relation[edge] as usize;
-            let zj = &self.heard[self.layer.slot[edge] as usize * hidden..][..hidden];
+            let zj = heard(edge);
             let we = &self.relations[relation * hidden..][..hidden];
-            let plus = &self.plus[relation * heads.len()..][..heads.len()];
-            for ((head, state), plus) in heads.iter_mut().enumerate().zip(plus) {
+            let plus = &self.plus[relation * heads..][..heads];
+            for (head, score) in scores.iter_mut().enumerate() {
                 let at = head * width;
                 let (a, zi) = (&a[at..][..width], &zi[at..][..width]);
                 let (zj, we) = (&zj[at..][..width], &we[at..][..width]);
-                let score = plus + leaky_dot(simd, SLOPE, a, zi, zj, we);
-                let out = &mut out[at..][..width];
-                let weight = state.take(score, out);
-                for (out, z) in out.iter_mut().zip(zj) {
+                *score = plus[head] + leaky_dot(simd, SLOPE, a, zi, zj, we);
+                room.tops[head] = room.tops[head].max(*score);
+            }
+        }
+        for scores in room.scores.chunks_exact_mut(heads) {
+            for (score, top) in scores.iter_mut().zip(&room.tops) {
+                *score -= top;
+            }
+        }
+        exp_all(&mut room.scores);
+        room.totals.fill(0.0);
+        out.fill(0.0);
+        for (edge, weights) in edges.zip(room.scores.chunks_exact(heads)) {
+            let zj = heard(edge);
+            for (head, weight) in weights.iter().enumerate() {
+                room.totals[head] += weight;
+                let at = head * width;
+                for (out, z) in out[at..][..width].iter_mut().zip(&zj[at..][..width]) {
                     *out += weight * z;
                 }
             }
         }
-        for (out, state) in out.chunks_exact_mut(width).zip(heads) {
-            let inverse = 1.0 / state.total;
+        for (out, total) in out.chunks_exact_mut(width).zip(&room.totals) {
+            let inverse = 1.0 / total;
             out.iter_mut().for_each(|x| *x *= inverse);
         }
     }
+}
+
+/// Room for the scores of one node.
+struct Room {
+    scores: Vec<f32>, // [edges, heads]
+    tops: Vec<f32>,   // [heads]
+    totals: Vec<f32>, // [heads]
 }
 
 /// Some rows of the result.
@@ -123,60 +147,14 @@ impl WithSimd for Block<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let mut heads = vec![Softmax::default(); self.pass.heads];
+        let mut room = Room {
+            scores: vec![],
+            tops: vec![0.0; self.pass.heads],
+            totals: vec![0.0; self.pass.heads],
+        };
         let rows = self.rows.chunks_exact_mut(self.pass.weights.a.len());
         for (i, row) in rows.enumerate() {
-            self.pass.row(simd, self.first + i, row, &mut heads);
+            self.pass.row(simd, self.first + i, row, &mut room);
         }
-    }
-}
-
-/// A softmax that is not finished yet.
-#[derive(Clone, Copy)]
-struct Softmax {
-    top: f32,
-    total: f32,
-}
-
-impl Default for Softmax {
-    fn default() -> Self {
-        Self {
-            top: f32::NEG_INFINITY,
-            total: 0.0,
-        }
-    }
-}
-
-impl Softmax {
-    /// The weight of `score`; scales down what was summed before if it is the largest yet.
-    #[inline(always)]
-    fn take(&mut self, score: f32, summed: &mut [f32]) -> f32 {
-        if score > self.top {
-            let shrink = exp(self.top - score);
-            self.total *= shrink;
-            summed.iter_mut().for_each(|x| *x *= shrink);
-            self.top = score;
-        }
-        let weight = exp(score - self.top);
-        self.total += weight;
-        weight
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_softmax_taken_as_it_goes_is_the_softmax() {
-        // weights 1 : 3 : 2 of the values 10, 20, 40: (10 + 60 + 80)/6 = 25
-        let scores = [0.0, 3f32.ln(), 2f32.ln()];
-        let mut state = Softmax::default();
-        let mut summed = [0.0];
-        for (score, value) in scores.into_iter().zip([10.0, 20.0, 40.0]) {
-            let weight = state.take(score, &mut summed);
-            summed[0] += weight * value;
-        }
-        assert!((summed[0] / state.total - 25.0).abs() < 1e-5);
     }
 }

@@ -9,8 +9,8 @@
 //! ```
 //!
 //! Per question: `W_s·q`, `W_t·q`, `W_q·q` and `W_1·q` once; sums for the first layer; products
-//! over rows of states for the others (see `plan`); one pass over the edges of each layer, with the
-//! softmax taken as it goes; one pass over the triples. The two directions run side by side, and
+//! over rows of states for the others (see `plan`); one pass over the edges of each layer; one pass
+//! over the triples. The two directions run side by side, and
 //! their rows are shared out to all threads.
 
 use std::collections::HashMap;

@@ -5,6 +5,8 @@
 
 use pulp::Simd;
 
+use crate::encode::simd::exp;
+
 /// `Σ x·y`.
 #[inline(always)]
 pub(crate) fn dot<S: Simd>(simd: S, x: &[f32], y: &[f32]) -> f32 {
@@ -98,6 +100,17 @@ pub(crate) fn moments<S: Simd>(simd: S, x: &[f32], epsilon: f32) -> (f32, f32) {
     (mean, 1.0 / (square / width + epsilon).sqrt())
 }
 
+/// `x ← e^x`, in sixteens as far as they go.
+#[inline(always)]
+pub(crate) fn exp_all(x: &mut [f32]) {
+    let mut sixteens = x.chunks_exact_mut(16);
+    for part in &mut sixteens {
+        part.iter_mut().for_each(|x| *x = exp(*x));
+    }
+    let rest = sixteens.into_remainder();
+    rest.iter_mut().for_each(|x| *x = exp(*x));
+}
+
 /// Folds rows of equal length: `wide` adds a vector's worth of terms, `narrow` is one term of the
 /// rest.
 #[inline(always)]
@@ -114,8 +127,13 @@ fn fold<S: Simd, const N: usize>(
     let vectors = vectors.map(|row| &row[..count]);
     // two sums: one alone would wait for its own result
     let mut sums = [simd.splat_f32s(0.0); 2];
-    for i in 0..count {
-        sums[i % 2] = wide(std::array::from_fn(|row| vectors[row][i]), sums[i % 2]);
+    let at = |i: usize| std::array::from_fn(|row| vectors[row][i]);
+    for i in (0..count / 2).map(|pair| 2 * pair) {
+        sums[0] = wide(at(i), sums[0]);
+        sums[1] = wide(at(i + 1), sums[1]);
+    }
+    if count % 2 == 1 {
+        sums[0] = wide(at(count - 1), sums[0]);
     }
     let mut total = simd.reduce_sum_f32s(simd.add_f32s(sums[0], sums[1]));
     for i in count * S::F32_LANES..len {

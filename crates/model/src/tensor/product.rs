@@ -10,7 +10,8 @@ use super::on_cpu;
 /// candle's own product would also compute the gradient of `x`: a third of the work, for nothing.
 pub(crate) fn product_with_constant(x: &Tensor, w: &Tensor) -> Result<Tensor> {
     if !on_cpu(x) || x.track_op() {
-        return x.matmul(&w.t()?);
+        // some devices multiply contiguous factors only, and w may be a few columns of a matrix
+        return x.matmul(&w.contiguous()?.t()?);
     }
     w.apply_op1(ProductWithConstant { x: x.clone() })
 }

@@ -141,7 +141,9 @@ fn apply(kind: Kind, x: &Tensor, segments: &Arc<Segments>) -> Result<Tensor> {
         });
     }
     match kind {
-        Kind::Gather => x.index_select(&segments.tensor(x.device())?, 0),
+        Kind::Gather => x
+            .contiguous()?
+            .index_select(&segments.tensor(x.device())?, 0),
         Kind::Sum => composed_sum(x, segments),
         Kind::Max => composed_max(x, segments),
         Kind::Softmax => composed_softmax(x, segments),
@@ -150,7 +152,7 @@ fn apply(kind: Kind, x: &Tensor, segments: &Arc<Segments>) -> Result<Tensor> {
 
 fn composed_sum(x: &Tensor, segments: &Segments) -> Result<Tensor> {
     let zeros = Tensor::zeros((segments.count(), x.dim(1)?), DType::F32, x.device())?;
-    zeros.index_add(&segments.tensor(x.device())?, x, 0)
+    zeros.index_add(&segments.tensor(x.device())?, &x.contiguous()?, 0)
 }
 
 /// candle has no scatter-maximum: the winners are found on the CPU, the numbers stay where they are.
