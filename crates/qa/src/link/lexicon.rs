@@ -6,7 +6,8 @@
 //! ```
 //!
 //! osa is the optimal string alignment distance: insert, delete, change, or swap two neighbours.
-//! A one-letter typo in the first letter is found as well as any other.
+//! A typo in the first letter is found as well as any other. The initials of a name of three words
+//! or more count as a word of it (`nfl`).
 //!
 //! Departures: names of more than [`MAX_WORDS`] words are left out, they are sentences.
 
@@ -44,6 +45,7 @@ impl Lexicon {
         let mut pairs: Vec<(u32, EntityId)> = Vec::new();
         let bound = graph.entity_bound();
         let mut lengths = vec![0; bound];
+        let mut initials = String::new();
         for id in 0..u32::try_from(bound).expect("entity ids have 32 bits") {
             let entity = EntityId(id);
             if !graph.is_named(entity)? {
@@ -53,11 +55,20 @@ impl Lexicon {
             if name.split(' ').nth(MAX_WORDS).is_some() {
                 continue;
             }
+            let mut add = |word: &str| {
+                let next = u32::try_from(ids.len()).expect("fewer words than 2^32");
+                pairs.push((*ids.entry_ref(word).or_insert(next), entity));
+            };
+            initials.clear();
             for word in name.split(' ') {
-                lengths[entity.index()] += u8::from(!is_stop_word(word));
-                let next = u32::try_from(ids.len()).expect("fewer words than names");
-                let word = *ids.entry_ref(word).or_insert(next);
-                pairs.push((word, entity));
+                if !is_stop_word(word) {
+                    lengths[entity.index()] += 1;
+                    initials.extend(word.chars().next());
+                }
+                add(word);
+            }
+            if lengths[entity.index()] >= 3 {
+                add(&initials);
             }
             // `The Who` is not found by every `the`, but it is found
             lengths[entity.index()] = lengths[entity.index()].max(1);
@@ -103,7 +114,8 @@ impl Lexicon {
         &self.text[self.starts[i] as usize..self.starts[i + 1] as usize]
     }
 
-    fn find(&self, word: &str) -> Option<usize> {
+    /// The place of a word that some name holds.
+    pub(crate) fn find(&self, word: &str) -> Option<usize> {
         let (mut low, mut high) = (0, self.len());
         while low < high {
             let middle = low + (high - low) / 2;
@@ -116,16 +128,8 @@ impl Lexicon {
         None
     }
 
-    /// Whether some name holds the word.
-    pub(crate) fn has(&self, word: &str) -> bool {
-        self.find(word).is_some()
-    }
-
     /// The entities whose name holds the word.
-    fn postings(&self, word: &str) -> &[EntityId] {
-        let Some(i) = self.find(word) else {
-            return &[];
-        };
+    fn postings(&self, i: usize) -> &[EntityId] {
         let all = &self.postings[self.offsets[i] as usize..self.offsets[i + 1] as usize];
         &all[..all.len().min(MAX_POSTINGS)]
     }
@@ -133,13 +137,14 @@ impl Lexicon {
     /// How telling a word is: 1 for a word of one name, near 0 for a word of all.
     pub(crate) fn rarity(&self, word: &str) -> f32 {
         let names = self.lengths.len().max(2) as f32;
-        let holders = self.postings(word).len().max(1) as f32;
+        let holders = self.find(word).map_or(1, |i| self.postings(i).len()) as f32;
         1.0 - holders.ln() / names.ln()
     }
 
-    /// The entities whose names hold all the words, with the number of words in their names.
-    pub(crate) fn holders(&self, words: &[&str]) -> Vec<(EntityId, u8)> {
-        let mut lists: Vec<&[EntityId]> = words.iter().map(|w| self.postings(w)).collect();
+    /// The entities whose names hold all the words, given by their places, with the number of
+    /// words in their names.
+    pub(crate) fn holders(&self, words: &[usize]) -> Vec<(EntityId, u8)> {
+        let mut lists: Vec<&[EntityId]> = words.iter().map(|&w| self.postings(w)).collect();
         lists.sort_by_key(|list| list.len());
         let Some((shortest, rest)) = lists.split_first() else {
             return Vec::new();
@@ -262,14 +267,17 @@ mod tests {
     fn holders_have_all_the_words() {
         let graph = toy::graph();
         let lexicon = Lexicon::build(&graph).unwrap();
-        let one = labels(&graph, lexicon.holders(&["francisco"]));
+        let holders = |words: &[&str]| {
+            let ids: Vec<usize> = words.iter().map(|w| lexicon.find(w).unwrap()).collect();
+            labels(&graph, lexicon.holders(&ids))
+        };
+        let one = holders(&["francisco"]);
         assert!(one.contains(&"San Francisco".into()));
         assert!(one.contains(&"San Francisco Giants".into()));
-        let two = labels(&graph, lexicon.holders(&["giants", "francisco"]));
-        assert_eq!(two, ["San Francisco Giants"]);
-        assert!(lexicon.holders(&["giants", "nowhere"]).is_empty());
-        assert!(lexicon.holders(&[]).is_empty());
-        assert!(lexicon.has("seal") && !lexicon.has("Seal"));
+        assert_eq!(holders(&["giants", "francisco"]), ["San Francisco Giants"]);
+        assert!(holders(&["giants", "seal"]).is_empty());
+        assert!(holders(&[]).is_empty());
+        assert!(lexicon.find("Seal").is_none());
     }
 
     #[test]
@@ -283,7 +291,7 @@ mod tests {
         // five entities; `red` is held by three: 1 − ln 3 / ln 5
         assert!((lexicon.rarity("red") - 0.317_394).abs() < 1e-5);
         assert_eq!(lexicon.rarity("owl"), 1.0);
-        assert!(!lexicon.has("m"));
+        assert!(lexicon.find("m").is_none());
     }
 
     #[test]

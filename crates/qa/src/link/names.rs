@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! 1. whole names     the longest spans, none overlapping            spans.rs
-//! 2. misspelt names  as 1, an unknown word read as one spelt alike  lexicon.rs
+//! 2. misspelt names  as 1, an unknown word read as one spelt alike, where 1 found nothing sure
 //! 3. parts of names  the longest runs of words that some name holds lexicon.rs
 //! 4. longer names    of 1 to 3, names that hold all their words, as further candidates
 //! ```
@@ -17,6 +17,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -36,14 +37,14 @@ use crate::question::Question;
 use crate::relations::RelationEncoder;
 use crate::words::repaired;
 
-/// Of many entities with one name, at most this many are compared.
-const MAX_NAMESAKES: usize = 256;
-
 /// Names offered when nothing is found.
 const NEAR_NAMES: usize = 3;
 
 /// Words in the longest run that is looked for as part of a name.
 const MAX_PART: usize = 6;
+
+/// Stop words that may stand inside a part of a name.
+const JOINING: [&str; 8] = ["and", "at", "for", "from", "in", "of", "on", "the"];
 
 /// Words tried in the place of a misspelt one.
 const SPELLINGS: usize = 4;
@@ -82,7 +83,7 @@ impl Default for NamesConfig {
     fn default() -> Self {
         Self {
             max_links: 4,
-            max_words: 12,
+            max_words: 16,
             candidates: 5,
             keep: 0.6,
             partial: true,
@@ -289,23 +290,36 @@ impl Reading<'_> {
                 spans.push(span);
             }
         }
-        if let Some(lexicon) = self.linker.lexicon(self.graph)? {
-            self.misspelt(&lexicon, &mut taken, &mut spans)?;
-            self.parts(&lexicon, 2, &mut taken, &mut spans);
-            weak.retain(|span| !taken[span.from..span.to].contains(&true));
-            for span in &weak {
+        let Some(lexicon) = self.linker.lexicon(self.graph)? else {
+            spans.append(&mut weak);
+            return self.ranked(spans, None);
+        };
+        let ids: Vec<Option<usize>> = (self.words.iter())
+            .map(|w| lexicon.find(&w.text).or_else(|| lexicon.find(&w.bare)))
+            .collect();
+        if spans.is_empty() {
+            self.misspelt(&lexicon, &ids, &mut taken, &mut spans)?;
+        }
+        self.parts(&lexicon, &ids, 2, &mut taken.clone(), &mut spans);
+        for span in &weak {
+            taken[span.from..span.to].fill(true);
+        }
+        for span in &spans {
+            // a whole name in another order, or a part of one, makes its words mentions no more
+            if span
+                .found
+                .iter()
+                .any(|f| f.quality >= quality(How::Partial))
+            {
                 taken[span.from..span.to].fill(true);
             }
-            self.parts(&lexicon, 1, &mut taken, &mut spans);
-            spans.append(&mut weak);
-            for span in &mut spans {
-                self.longer(&lexicon, span);
-            }
-            self.ranked(spans, Some(&lexicon))
-        } else {
-            spans.append(&mut weak);
-            self.ranked(spans, None)
         }
+        self.parts(&lexicon, &ids, 1, &mut taken, &mut spans);
+        spans.append(&mut weak);
+        for span in &mut spans {
+            self.longer(&lexicon, &ids, span);
+        }
+        self.ranked(spans, Some(&lexicon))
     }
 
     /// Whether it is a single word that may as well be no name.
@@ -315,10 +329,15 @@ impl Reading<'_> {
     }
 
     /// Whole names in which an unknown word is read as one that is spelt alike.
-    fn misspelt(&self, lexicon: &Lexicon, taken: &mut [bool], spans: &mut Vec<Span>) -> Result<()> {
-        let unknown = |w: &Word| !w.stop && !lexicon.has(&w.text) && !lexicon.has(&w.bare);
+    fn misspelt(
+        &self,
+        lexicon: &Lexicon,
+        ids: &[Option<usize>],
+        taken: &mut [bool],
+        spans: &mut Vec<Span>,
+    ) -> Result<()> {
         let odd: Vec<usize> = (0..self.words.len())
-            .filter(|&i| !taken[i] && unknown(&self.words[i]))
+            .filter(|&i| !taken[i] && !self.words[i].stop && ids[i].is_none())
             .take(MAX_UNKNOWN)
             .collect();
         for at in odd {
@@ -357,63 +376,62 @@ impl Reading<'_> {
     }
 
     /// The longest runs, of at least `least` words, that some names hold; none overlapping.
-    fn parts(&self, lexicon: &Lexicon, least: usize, taken: &mut [bool], spans: &mut Vec<Span>) {
+    fn parts(
+        &self,
+        lexicon: &Lexicon,
+        ids: &[Option<usize>],
+        least: usize,
+        taken: &mut [bool],
+        spans: &mut Vec<Span>,
+    ) {
         let most = if least == 1 { 1 } else { MAX_PART };
         for length in (least..=most.min(self.words.len())).rev() {
             for from in 0..=self.words.len() - length {
                 let range = from..from + length;
-                if self.words[from].stop
-                    || self.words[range.end - 1].stop
-                    || taken[range.clone()].contains(&true)
-                {
-                    continue;
-                }
-                let found = self.holders(lexicon, range.clone());
-                if !found.is_empty() {
-                    taken[range.clone()].fill(true);
-                    spans.push(self.span(range, found));
+                let may_stand = |i: usize| {
+                    let word = &self.words[i];
+                    let inside = i > from && i + 1 < range.end;
+                    !taken[i] && (!word.stop || inside && JOINING.contains(&word.text.as_str()))
+                };
+                if range.clone().all(may_stand) {
+                    let found = self.holders(lexicon, ids, range.clone());
+                    if !found.is_empty() {
+                        taken[range.clone()].fill(true);
+                        spans.push(self.span(range, found));
+                    }
                 }
             }
         }
     }
 
     /// The entities whose names hold all the words that are not stop words.
-    fn holders(&self, lexicon: &Lexicon, range: std::ops::Range<usize>) -> Vec<Found> {
-        let words: Vec<&str> = self.words[range]
-            .iter()
-            .filter(|w| !w.stop)
-            .map(|w| {
-                if lexicon.has(&w.text) {
-                    w.text.as_str()
-                } else {
-                    w.bare.as_str()
-                }
-            })
-            .collect();
+    fn holders(&self, lexicon: &Lexicon, ids: &[Option<usize>], range: Range<usize>) -> Vec<Found> {
+        let told = range.filter(|&i| !self.words[i].stop);
+        let Some(words) = told.map(|i| ids[i]).collect::<Option<Vec<usize>>>() else {
+            return Vec::new();
+        };
+        let count = words.len() as f32;
         lexicon
             .holders(&words)
             .into_iter()
             .map(|(entity, all)| Found {
                 entity,
                 how: How::Partial,
-                quality: partial_quality(
-                    words.len() as f32 / f32::from(all.max(1)).max(words.len() as f32),
-                ),
+                quality: partial_quality(count / f32::from(all).max(count)),
             })
             .collect()
     }
 
     /// Adds the names that hold all words of a span that is a whole name itself.
-    fn longer(&self, lexicon: &Lexicon, span: &mut Span) {
+    fn longer(&self, lexicon: &Lexicon, ids: &[Option<usize>], span: &mut Span) {
         let settled = |how: How| matches!(how, How::Alias | How::Partial);
-        if span.found.first().is_none_or(|f| settled(f.how)) {
-            return;
+        if span.found.first().is_some_and(|f| !settled(f.how)) {
+            let more = self.holders(lexicon, ids, span.from..span.to);
+            span.found.extend(more);
         }
-        let more = self.holders(lexicon, span.from..span.to);
-        span.found.extend(more);
     }
 
-    fn span(&self, range: std::ops::Range<usize>, found: Vec<Found>) -> Span {
+    fn span(&self, range: Range<usize>, found: Vec<Found>) -> Span {
         Span {
             from: range.start,
             to: range.end,
@@ -464,12 +482,17 @@ fn whole(full: Full) -> Span {
         from: full.from,
         to: full.to,
         bytes: full.span,
-        found: found(full.entities, full.how, quality(full.how)),
+        found: (full.entities.into_iter())
+            .map(|(entity, how)| Found {
+                entity,
+                how,
+                quality: quality(how),
+            })
+            .collect(),
     }
 }
 
-fn found(mut entities: Vec<EntityId>, how: How, quality: f32) -> Vec<Found> {
-    entities.truncate(MAX_NAMESAKES);
+fn found(entities: Vec<EntityId>, how: How, quality: f32) -> Vec<Found> {
     entities
         .into_iter()
         .map(|entity| Found {

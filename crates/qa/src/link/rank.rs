@@ -24,7 +24,7 @@ use crate::relations::{RelationEncoder, dot};
 /// a: what popularity can add.
 const POPULARITY: f32 = 0.25;
 /// b: what the fit to the question can add.
-const FIT: f32 = 0.25;
+const FIT: f32 = 0.15;
 /// Of the edges of an entity, at most this many are read for its relations.
 const MAX_EDGES: usize = 4096;
 /// Candidates whose fit is computed.
@@ -43,8 +43,8 @@ pub(super) struct Found {
 pub(super) fn quality(how: How) -> f32 {
     match how {
         How::Given | How::Alias | How::Exact => 1.0,
-        How::Normalised => 0.95,
-        How::Inflected => 0.9,
+        How::Normalised => 0.85,
+        How::Inflected => 0.83,
         How::Misspelt => 0.7,
         How::Partial => partial_quality(1.0),
     }
@@ -164,9 +164,9 @@ mod tests {
             let ranked = ranker.rank(found.clone(), 1.0).unwrap();
             assert_eq!(ranked[0].entity, named(first), "{rest}");
         }
-        // popularity ln 3 / ln 1001 = 0.159017; 0.95 · (0.5 + 0.25 · 0.159017 + 0.25)
+        // popularity ln 3 / ln 1001 = 0.159017; 0.85 · (0.6 + 0.25 · 0.159017 + 0.15)
         let ranker = Ranker::new(&graph, 5);
         let alone = ranker.rank(found[..1].to_vec(), 1.0).unwrap();
-        assert!((alone[0].score - 0.750_266).abs() < 1e-4);
+        assert!((alone[0].score - 0.671_291).abs() < 1e-4);
     }
 }
