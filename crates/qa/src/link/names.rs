@@ -239,7 +239,7 @@ impl Linker for Names {
         let mut names = Vec::new();
         for word in words(&question.text) {
             if !word.stop && word.text.chars().count() > 2 && names.len() < NEAR_NAMES {
-                names.extend(near(&word.text, graph)?.into_iter().take(1));
+                names.extend(near_from(&word.text, 3, graph)?.into_iter().take(1));
             }
         }
         names.dedup();
@@ -505,11 +505,16 @@ fn found(entities: Vec<EntityId>, how: How, quality: f32) -> Vec<Found> {
 
 /// Names that begin like `name`, those with the fewest edits first.
 pub(super) fn near(name: &str, graph: &dyn Graph) -> Result<Vec<String>> {
+    near_from(name, 1, graph)
+}
+
+/// The same, if they have at least the first `least` letters in common.
+fn near_from(name: &str, least: usize, graph: &dyn Graph) -> Result<Vec<String>> {
     let wanted: String = normalise(name).chars().take(64).collect();
     let letters = wanted.chars().count();
     // shorter and shorter beginnings: the first that anybody has
     for length in [letters, letters / 2, 3, 1] {
-        if length == 0 || length > letters {
+        if length < least || length > letters {
             continue;
         }
         let prefix: String = wanted.chars().take(length).collect();
