@@ -1,5 +1,8 @@
 //! What can go wrong while a question is answered.
 
+use std::io;
+use std::path::PathBuf;
+
 /// Shorthand for results of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -10,6 +13,31 @@ pub enum Error {
     /// The graph failed.
     #[error(transparent)]
     Graph(#[from] wherefore_graph::Error),
+
+    /// A model failed.
+    #[error(transparent)]
+    Model(#[from] wherefore_model::Error),
+
+    /// A file could not be read.
+    #[error("cannot read `{path}`")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        source: io::Error,
+    },
+
+    /// A line of an alias file that cannot be used.
+    #[error("line {line} of the alias file `{path}` cannot be used: {reason}")]
+    BadAlias {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong with it.
+        reason: String,
+    },
 
     /// The question holds no words.
     #[error("the question is empty")]
@@ -43,6 +71,12 @@ impl Error {
     pub fn hint(&self) -> Option<String> {
         match self {
             Error::Graph(e) => e.hint(),
+            Error::Model(e) => e.hint(),
+            Error::Io { .. } => None,
+            Error::BadAlias { .. } => Some(
+                "each line is `words`, a tab, and an entity of the graph, or `-` for no entity"
+                    .into(),
+            ),
             Error::EmptyQuestion => Some("write the question in quotes, for example `wherefore ask @toy 'Who is the mascot of the San Francisco Giants?'`".into()),
             Error::QuestionTooLong { .. } => Some("shorten the question".into()),
             Error::NoSuchTopic { near, .. } if near.is_empty() => None,
@@ -57,6 +91,9 @@ impl Error {
     pub fn code(&self) -> &'static str {
         match self {
             Error::Graph(e) => graph_code(e),
+            Error::Model(e) => e.code(),
+            Error::Io { .. } => "io",
+            Error::BadAlias { .. } => "bad-alias",
             Error::EmptyQuestion => "empty-question",
             Error::QuestionTooLong { .. } => "question-too-long",
             Error::NoSuchTopic { .. } => "no-such-topic",
@@ -66,7 +103,11 @@ impl Error {
 
     /// Whether the fault lies in our own code rather than in what the user gave us.
     pub fn is_internal(&self) -> bool {
-        matches!(self, Error::Graph(e) if e.is_internal())
+        match self {
+            Error::Graph(e) => e.is_internal(),
+            Error::Model(e) => e.is_internal(),
+            _ => false,
+        }
     }
 }
 

@@ -64,6 +64,11 @@ pub(crate) fn for_each_stem(text: &str, mut each: impl FnMut(&str)) {
     }
 }
 
+/// A label as words: dots, underscores and camel case opened up, lower case.
+pub(crate) fn opened(label: &str) -> String {
+    normalise(&open_camel_case(label))
+}
+
 /// A space at every `aB` and before the last capital of `ABc`.
 fn open_camel_case(text: &str) -> Cow<'_, str> {
     let is_step = |a: char, b: char, next: Option<char>| {
@@ -135,6 +140,29 @@ fn undoubled(base: &str) -> &str {
         [.., a, b] if a == b && !b"aeiouls".contains(b) => &base[..base.len() - 1],
         _ => base,
     }
+}
+
+/// UTF-8 that was read as Windows-1252 (`VÃ¡clav`), read again; any other text as it is.
+pub(crate) fn repaired(text: &str) -> Cow<'_, str> {
+    // the first bytes of two- and three-byte letters, read that way
+    if !text.contains(['Ã', 'Â', 'Ä', 'Å', 'â', 'Ð', 'Ñ']) {
+        return Cow::Borrowed(text);
+    }
+    let bytes: Option<Vec<u8>> = text.chars().map(windows_1252).collect();
+    match bytes.map(String::from_utf8) {
+        Some(Ok(text)) => Cow::Owned(text),
+        _ => Cow::Borrowed(text),
+    }
+}
+
+fn windows_1252(c: char) -> Option<u8> {
+    /// The letters of the bytes 0x80 to 0x9f; a space where there is none.
+    const HIGH: &str = "€ ‚ƒ„…†‡ˆ‰Š‹Œ Ž  ‘’“”•–—˜™š›œ žŸ";
+    if let Ok(byte) = u8::try_from(u32::from(c)) {
+        return Some(byte);
+    }
+    let at = HIGH.chars().position(|high| high == c)?;
+    u8::try_from(0x80 + at).ok()
 }
 
 /// A word of the question where it stands.
@@ -237,6 +265,15 @@ mod tests {
         assert_eq!(stems("starred_actors"), ["star", "act"]);
         assert_eq!(stems("hasHTTPPort"), ["http", "port"]);
         assert_eq!(stems("in of the"), [""; 0]);
+    }
+
+    #[test]
+    fn misread_letters_are_read_again_and_others_left_alone() {
+        assert_eq!(repaired("VÃ¡clav Klaus"), "Václav Klaus");
+        assert_eq!(repaired("PetÅ‘fi"), "Petőfi"); // 0xC5 0x91, and 0x91 is ‘
+        for right in ["São Paulo", "Ångström", "Ã la carte", "plain", "Ñandú"] {
+            assert_eq!(repaired(right), right);
+        }
     }
 
     #[test]
