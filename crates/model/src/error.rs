@@ -341,6 +341,15 @@ impl Error {
             Error::BadOption { .. } => "bad-option",
             Error::Hub { .. } => "hub",
             Error::Tokenize { .. } => "tokenize",
+            Error::EmptySubgraph => "empty-subgraph",
+            Error::IdOutside { .. } => "id-outside",
+            Error::Dimension { .. } => "dimension",
+            Error::NotFinite { .. } => "not-finite",
+            Error::Parameter { .. } => "parameter",
+            Error::Diverged { .. } => "diverged",
+            Error::BadCheckpoint { .. } => "bad-checkpoint",
+            Error::OtherMethod { .. } => "other-method",
+            Error::OtherEncoder { .. } => "other-encoder",
             Error::Compute(_) => "compute",
         }
     }
