@@ -118,7 +118,7 @@ fn answering(config: &Config, graphs: &[Graph], runs: usize) -> Outcome<[f64; 2]
             worst = worst.max((full - half).abs());
         }
     }
-    let [full, half] = times.map(|times| middle(times));
+    let [full, half] = times.map(middle);
     println!(
         "ours   questions={} score_ms f32={full:.2} f16={half:.2}, scores differ by at most {worst:.1e}",
         graphs.len()

@@ -61,7 +61,7 @@ pub(crate) fn shapes(config: &Config) -> Vec<(String, Vec<usize>)> {
                 _ => hidden,
             };
             let mut add = |tensor: &str, shape: &[usize]| {
-                shapes.push((name(direction, layer, tensor), shape.to_vec()))
+                shapes.push((name(direction, layer, tensor), shape.to_vec()));
             };
             add("w_s", &[hidden, inputs]);
             add("w_t", &[hidden, inputs]);

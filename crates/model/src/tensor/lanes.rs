@@ -136,9 +136,10 @@ fn fold<S: Simd, const N: usize>(
         sums[0] = wide(at(count - 1), sums[0]);
     }
     let mut total = simd.reduce_sum_f32s(simd.add_f32s(sums[0], sums[1]));
-    for i in count * S::F32_LANES..len {
-        total += narrow(std::array::from_fn(|row| rows[row][i]));
-    }
+    let rest = count * S::F32_LANES..len;
+    total += rest
+        .map(|i| narrow(std::array::from_fn(|row| rows[row][i])))
+        .sum::<f32>();
     total
 }
 
