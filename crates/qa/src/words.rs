@@ -64,6 +64,20 @@ pub(crate) fn for_each_stem(text: &str, mut each: impl FnMut(&str)) {
     }
 }
 
+/// A label as words: dots, underscores, slashes and camel case opened up, case kept.
+pub(crate) fn opened(label: &str) -> String {
+    let spaced = open_camel_case(label);
+    let words: Vec<&str> = spaced
+        .split(|c: char| c.is_whitespace() || matches!(c, '.' | '_' | '/' | ':' | '#'))
+        .filter(|word| !word.is_empty())
+        .collect();
+    if words.is_empty() {
+        label.to_owned()
+    } else {
+        words.join(" ")
+    }
+}
+
 /// A space at every `aB` and before the last capital of `ABc`.
 fn open_camel_case(text: &str) -> Cow<'_, str> {
     let is_step = |a: char, b: char, next: Option<char>| {
@@ -199,6 +213,15 @@ mod tests {
         let mut found = Vec::new();
         for_each_stem(text, |s| found.push(s.to_owned()));
         found
+    }
+
+    #[test]
+    fn labels_are_opened_up() {
+        let words = opened("people.person.place_of_birth");
+        assert_eq!(words, "people person place of birth");
+        assert_eq!(opened("/film/starringActor"), "film starring Actor");
+        assert_eq!(opened("co-founder of"), "co-founder of");
+        assert_eq!(opened("___"), "___");
     }
 
     #[test]

@@ -190,10 +190,7 @@ mod tests {
             up[k] += 1e-3;
             down[k] -= 1e-3;
             let difference = (loss(&up) - loss(&down)) / 2e-3;
-            assert!(
-                (slope - difference).abs() < 1e-3,
-                "{slope} {difference}"
-            );
+            assert!((slope - difference).abs() < 1e-3, "{slope} {difference}");
         }
     }
 
