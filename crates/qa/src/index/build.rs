@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use bytemuck::Pod;
 use serde::{Deserialize, Serialize};
 use wherefore_graph::{Mapped, Store};
-use wherefore_model::Encoder;
+use wherefore_model::{Embeddings, Encoder};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::dot::to_f16;
@@ -320,7 +320,11 @@ impl Build<'_> {
         let firsts: Vec<u32> = batch.iter().filter(is_new).map(|entry| entry[0]).collect();
         let texts = labels.texts(&firsts)?;
         let texts: Vec<&str> = texts.iter().map(|t| t.as_deref().unwrap_or("")).collect();
-        let fresh = self.encoder.encode(&texts)?;
+        let fresh = if texts.is_empty() {
+            Embeddings::new(Vec::new(), dim)
+        } else {
+            self.encoder.encode(&texts)?
+        };
         assert!(
             fresh.len() == texts.len() && fresh.dim() == dim,
             "an encoder gives one row of its dimension for each text"

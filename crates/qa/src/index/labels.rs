@@ -126,8 +126,8 @@ fn is_only_a_name(graph: &Store, id: EntityId) -> Result<bool> {
 }
 
 fn cut(mut text: String) -> String {
-    let end = (0..=MAX_TEXT).rev().find(|&at| text.is_char_boundary(at));
     if text.len() > MAX_TEXT {
+        let end = (0..=MAX_TEXT).rev().find(|&at| text.is_char_boundary(at));
         text.truncate(end.unwrap_or(0));
     }
     text
