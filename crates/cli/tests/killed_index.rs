@@ -49,8 +49,8 @@ fn indexer(graph: &Path) -> Command {
 fn killed_builds_are_taken_up_and_end_with_the_same_files() {
     let dir = tempfile::tempdir().unwrap();
     let (whole, killed) = (
-        graph(dir.path(), "whole", 30_000),
-        graph(dir.path(), "killed", 30_000),
+        graph(dir.path(), "whole", 10_000),
+        graph(dir.path(), "killed", 10_000),
     );
     let start = Instant::now();
     assert!(
@@ -121,7 +121,7 @@ fn killed_builds_are_taken_up_and_end_with_the_same_files() {
 #[test]
 fn what_a_killed_build_had_finished_is_not_done_again() {
     let dir = tempfile::tempdir().unwrap();
-    let graph = graph(dir.path(), "graph", 60_000);
+    let graph = graph(dir.path(), "graph", 30_000);
     let record = graph.join("index/entities.part/progress.json");
     let mut child = indexer(&graph).stdout(Stdio::null()).spawn().unwrap();
     // killed as soon as it says that some rows are safe
@@ -135,5 +135,6 @@ fn what_a_killed_build_had_finished_is_not_done_again() {
     let report: serde_json::Value = serde_json::from_slice(&report.stdout).unwrap();
     let entities = &report["parts"][1];
     assert_eq!(entities["part"], "entities");
-    assert!(entities["resumed"].as_u64().unwrap() > 0, "{entities}");
+    let number = |name: &str| entities[name].as_u64().unwrap();
+    assert!(number("encoded") < number("vectors"), "{entities}");
 }
