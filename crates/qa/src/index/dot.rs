@@ -51,11 +51,16 @@ impl Query {
     /// The dot products with the rows that lie in `rows` one after another.
     pub(crate) fn dots(&self, rows: &[u16], out: &mut Vec<f32>) {
         out.clear();
+        out.resize(rows.len() / self.scaled.len(), 0.0);
         self.arch.dispatch(
             #[inline(always)]
             || {
-                let rows = rows.chunks_exact(self.scaled.len());
-                out.extend(rows.map(|row| dot(&self.scaled, row)));
+                // a plain loop: what an iterator's `fold` holds is compiled without the vectors
+                let mut rows = rows.chunks_exact(self.scaled.len());
+                for score in out.iter_mut() {
+                    let Some(row) = rows.next() else { break };
+                    *score = dot(&self.scaled, row);
+                }
             },
         );
     }
@@ -69,14 +74,19 @@ pub(crate) fn dot_rows(arch: Arch, a: &[u16], b: &[u16]) -> f32 {
             let (a, a_rest) = a.as_chunks::<LANES>();
             let (b, b_rest) = b.as_chunks::<LANES>();
             let mut sums = [0.0f32; LANES];
-            let product = |a: u16, b: u16| (widen(a) * SCALE) * (widen(b) * SCALE);
             for (a, b) in a.iter().zip(b) {
                 for (sum, (a, b)) in sums.iter_mut().zip(a.iter().zip(b)) {
-                    *sum += product(*a, *b);
+                    *sum += (widen(*a) * SCALE) * (widen(*b) * SCALE);
                 }
             }
-            let rest = a_rest.iter().zip(b_rest);
-            sums.iter().sum::<f32>() + rest.map(|(a, b)| product(*a, *b)).sum::<f32>()
+            let mut sum = 0.0;
+            for lane in sums {
+                sum += lane;
+            }
+            for (a, b) in a_rest.iter().zip(b_rest) {
+                sum += (widen(*a) * SCALE) * (widen(*b) * SCALE);
+            }
+            sum
         },
     )
 }
@@ -91,8 +101,14 @@ fn dot(scaled: &[f32], row: &[u16]) -> f32 {
             *sum += q * widen(*r);
         }
     }
-    let rest = q_rest.iter().zip(r_rest);
-    sums.iter().sum::<f32>() + rest.map(|(q, r)| q * widen(*r)).sum::<f32>()
+    let mut sum = 0.0;
+    for lane in sums {
+        sum += lane;
+    }
+    for (q, r) in q_rest.iter().zip(r_rest) {
+        sum += q * widen(*r);
+    }
+    sum
 }
 
 /// The number times 2⁻¹¹².

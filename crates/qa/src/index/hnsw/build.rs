@@ -28,6 +28,10 @@ pub(crate) const MAX_LEVEL: usize = 15;
 const BATCH_PART: usize = 16;
 const MAX_BATCH: usize = 4096;
 
+/// Links that overflow are thinned out to this part less than there is room for, so that the next
+/// ones need only be added: choosing is most of the work.
+const SLACK: usize = 4;
+
 const REACHED: &str = "links that were made here lead to rows";
 
 /// Links all rows that are not zero; none if there is no such row. `tell` hears how many are done.
@@ -243,7 +247,7 @@ impl Work<'_> {
         links.extend(group.iter().map(|(_, _, near)| *near));
         if links.len() > most {
             links.sort_unstable_by(|a, b| b.cmp(a));
-            links = diverse(self.rows, &links, most);
+            links = diverse(self.rows, &links, most - most / SLACK);
         }
         Ok(Choice { layer, node, links })
     }
