@@ -56,10 +56,12 @@ pub(crate) enum Command {
     Index(Index),
     Info(Info),
     Sparql(Sparql),
+    Link(Link),
     Eval(Eval),
     Score(Score),
     Report(Report),
     Verify(Verify),
+    Model(Model),
 }
 
 /// Answer a question, with the triples that prove the answer
@@ -311,6 +313,118 @@ pub(crate) struct Verify {
     /// A graph folder made by `wherefore load`, or `@toy`, the built-in sample
     #[arg(long)]
     pub(crate) graph: String,
+}
+
+/// Show which entities a question is about, or measure it over benchmark questions
+///
+/// Each mention is shown with its candidates, their scores and how the name was recognised. With
+/// `--questions`, the gold topics are hidden and recall is measured. Exit status 1 means that
+/// nothing in the question is a name of the graph; the nearest names are then shown.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  wherefore link @toy 'who is the mascot of the giants?'
+  wherefore link movies --questions qa_test.txt
+  wherefore link movies 'who directed it?' --aliases aliases.tsv")]
+pub(crate) struct Link {
+    /// A graph folder made by `wherefore load`, or `@toy`, the built-in sample
+    pub(crate) graph: String,
+    /// The question
+    #[arg(conflicts_with = "questions")]
+    pub(crate) question: Option<String>,
+    /// An entity that the question is about, instead of looking for names in it; repeatable
+    #[arg(long = "topic", value_name = "NAME")]
+    pub(crate) topics: Vec<String>,
+    /// A file of words and the entities that they mean, between tabs; `-` for none
+    #[arg(long, value_name = "FILE")]
+    pub(crate) aliases: Option<PathBuf>,
+    /// The encoder that weighs namesakes by what is asked
+    #[arg(long, value_name = "NAME")]
+    pub(crate) encoder: Option<String>,
+    /// The method and its settings, as a TOML file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Benchmark questions to measure over
+    #[arg(long, value_name = "FILE")]
+    pub(crate) questions: Option<PathBuf>,
+    /// The questions' format, where it is not told by their content
+    #[arg(long, value_parser = crate::commands::eval::parse_format)]
+    pub(crate) format: Option<wherefore_lab::questions::Format>,
+    /// Take only the first questions
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
+    /// The k at which recall is measured
+    #[arg(long = "k", value_name = "K,…", value_delimiter = ',', default_values_t = [1, 5])]
+    pub(crate) ks: Vec<usize>,
+    /// Show this many topics that were not found
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) misses: usize,
+}
+
+/// List encoders, add one, or distil a table
+#[derive(Debug, clap::Args)]
+pub(crate) struct Model {
+    #[command(subcommand)]
+    pub(crate) command: ModelCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ModelCommand {
+    /// List the encoders that are built in, were added, or can be added by a short name
+    List,
+    Add(ModelAdd),
+    Distill(ModelDistill),
+}
+
+/// Add an encoder from a folder or from the model hub
+///
+/// Models go to `$WHEREFORE_MODELS`, or else to `wherefore-models` in the user's cache folder.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  wherefore model add minilm
+  wherefore model add intfloat/e5-small-v2
+  wherefore model add downloads/my-encoder")]
+pub(crate) struct ModelAdd {
+    /// A model folder, a short name of `wherefore model list`, or `owner/name` on the hub
+    pub(crate) source: String,
+    /// Put the new one into the place of one of the same name
+    #[arg(long)]
+    pub(crate) replace: bool,
+}
+
+/// Press a transformer encoder into a static table
+///
+/// The built-in encoder was made so; `experiments/distill.md` has the texts and the figures.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Example:
+  wherefore model distill minilm --texts texts.txt --out mine.table
+  wherefore index movies --encoder mine.table")]
+pub(crate) struct ModelDistill {
+    /// The encoder to learn from, with an uncased WordPiece vocabulary: a folder or an added model
+    pub(crate) teacher: String,
+    /// Short texts of the kind it will meet, one a line; without them only token vectors are taken
+    #[arg(long, value_name = "FILE")]
+    pub(crate) texts: Option<PathBuf>,
+    /// The table to write
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+    /// The table's name
+    #[arg(long, default_value = "static")]
+    pub(crate) name: String,
+    /// Numbers for each token
+    #[arg(long, value_name = "N", default_value_t = 256)]
+    pub(crate) dim: usize,
+    /// Passes over the texts
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub(crate) epochs: usize,
+    /// Step of the passes
+    #[arg(long, value_name = "X", default_value_t = 0.003)]
+    pub(crate) learning_rate: f32,
+    /// How flat the frequency weight is; larger is flatter
+    #[arg(long, value_name = "X", default_value_t = 0.001)]
+    pub(crate) weight: f32,
 }
 
 #[cfg(test)]

@@ -131,6 +131,8 @@ fn describe(error: &anyhow::Error) -> (Report, Exit) {
             known = (e.code(), e.hint(), exit(e.is_internal()));
         } else if let Some(e) = e.downcast_ref::<wherefore_graph::Error>() {
             known = (wherefore::graph_code(e), e.hint(), exit(e.is_internal()));
+        } else if let Some(e) = e.downcast_ref::<wherefore_model::Error>() {
+            known = (e.code(), e.hint(), exit(e.is_internal()));
         } else if let Some(e) = e.downcast_ref::<UserError>() {
             known = (e.code, Some(e.hint.clone()), Exit::Input);
         } else if e.is::<io::Error>() {

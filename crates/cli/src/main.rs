@@ -33,10 +33,12 @@ fn run(args: &Args) -> Exit {
         Command::Index(args) => commands::index::run(args, &output),
         Command::Info(args) => commands::info::run(args, &output),
         Command::Sparql(args) => commands::sparql::run(args, &output),
+        Command::Link(args) => commands::link::run(args, &output),
         Command::Eval(args) => commands::eval::run_eval(args, &output),
         Command::Score(args) => commands::score::run(args, &output),
         Command::Report(args) => commands::report::run(args, &output),
         Command::Verify(args) => commands::verify::run(args, &output),
+        Command::Model(args) => commands::model::run(args, &output),
     };
     match done {
         Ok(exit) => exit,

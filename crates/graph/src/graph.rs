@@ -318,6 +318,12 @@ pub trait Graph: Adjacency {
     /// The relation called `name`, by identity, or else by label if only one has that label.
     fn relation_named(&self, name: &str) -> Result<Option<RelationId>>;
 
+    /// What tells this graph from all others, for things that are computed once per graph. None
+    /// for small graphs that come and go.
+    fn identity(&self) -> Option<&str> {
+        None
+    }
+
     /// Relations that only give names (`rdfs:label` and its like). Their triples are no evidence.
     fn naming_relations(&self) -> &[RelationId] {
         &[]

@@ -419,13 +419,17 @@ impl Graph for Store {
 
     fn entities_named(&self, name: &str, how: NameMatch) -> Result<Vec<EntityId>> {
         let mut found = Vec::new();
-        for term in [Term::Name(name.to_owned()), Term::Iri(name.to_owned())] {
-            found.extend(self.find_term(&term)?);
-        }
-        if let Some(label) = name.strip_prefix("_:") {
-            found.extend(self.find_term(&Term::Blank(label.to_owned()))?);
-        }
         let wanted = normalise(name);
+        // names are filed under their normal form; only ids and IRIs are not, and they are never
+        // in normal form themselves
+        if how == NameMatch::Exact || wanted != name {
+            for term in [Term::Name(name.to_owned()), Term::Iri(name.to_owned())] {
+                found.extend(self.find_term(&term)?);
+            }
+            if let Some(label) = name.strip_prefix("_:") {
+                found.extend(self.find_term(&Term::Blank(label.to_owned()))?);
+            }
+        }
         let hash = name_hash(&wanted);
         let from = first_not_below(&self.name_hashes, hash);
         for &[_, id] in self.name_hashes[from..]
@@ -494,6 +498,10 @@ impl Graph for Store {
             }
         }
         Ok(labelled)
+    }
+
+    fn identity(&self) -> Option<&str> {
+        Some(self.checksum())
     }
 
     fn naming_relations(&self) -> &[RelationId] {

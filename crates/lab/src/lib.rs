@@ -8,6 +8,7 @@
 
 mod error;
 pub mod harness;
+pub mod linking;
 pub mod metrics;
 pub mod outcome;
 pub mod questions;

@@ -27,14 +27,16 @@ use wherefore_model::{Embeddings, Encoder};
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
 fn main() -> Outcome<()> {
-    let mut smoke = false;
+    // `cargo test` runs it too, and says nothing
+    let mut smoke = true;
+    let mut only_smoke = false;
     let mut table: Arc<dyn Encoder> = StaticTable::built_in();
     let mut names = vec![];
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
-            "--bench" => {}
-            "--smoke" => smoke = true,
+            "--bench" => smoke = false,
+            "--smoke" => only_smoke = true,
             "--table" => {
                 let path = arguments.next().ok_or("--table needs a file")?;
                 table = Arc::new(StaticTable::load(Path::new(&path))?);
@@ -42,7 +44,7 @@ fn main() -> Outcome<()> {
             name => names.push(name.to_owned()),
         }
     }
-    if smoke {
+    if smoke || only_smoke {
         let labels: Vec<String> = (0..2000)
             .map(|i| format!("label {i} of the film"))
             .collect();

@@ -218,6 +218,29 @@ impl Error {
         }
     }
 
+    /// What went wrong as a short word that programs can rely on.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Error::Io { .. } => "io",
+            Error::UnknownModel { .. } => "unknown-model",
+            Error::BadName { .. } => "bad-name",
+            Error::ModelExists { .. } => "model-exists",
+            Error::MissingFile { .. } => "missing-file",
+            Error::BadConfig { .. } => "bad-model-config",
+            Error::UnknownFamily { .. } => "unknown-family",
+            Error::BadTokenizer { .. } => "bad-tokenizer",
+            Error::BadWeights { .. } => "bad-weights",
+            Error::MissingTensor { .. } => "missing-tensor",
+            Error::TensorShape { .. } => "tensor-shape",
+            Error::TokenOutside { .. } => "token-outside",
+            Error::BadTable { .. } => "bad-table",
+            Error::BadOption { .. } => "bad-option",
+            Error::Hub { .. } => "hub",
+            Error::Tokenize { .. } => "tokenize",
+            Error::Compute(_) => "compute",
+        }
+    }
+
     /// Whether the fault lies in our own code rather than in what the user gave us.
     pub fn is_internal(&self) -> bool {
         matches!(self, Error::Compute(_))

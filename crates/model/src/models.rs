@@ -21,7 +21,8 @@ pub struct KnownModel {
     pub summary: &'static str,
 }
 
-/// Models that were tried with the encoders here.
+/// Models that can be added by a short name; `docs/encoders.md` says which families were checked
+/// with real weights.
 pub const KNOWN: &[KnownModel] = &[
     known(
         "minilm",

@@ -129,10 +129,7 @@ impl PipelineConfig {
     pub fn build(&self) -> Result<Pipeline> {
         Ok(Pipeline {
             linker: match &self.link {
-                LinkerConfig::Names(config) => {
-                    config.check()?;
-                    Box::new(Names::new(config.clone()))
-                }
+                LinkerConfig::Names(config) => Box::new(Names::new(config.clone())?),
             },
             retriever: match &self.retrieve {
                 RetrieverConfig::Overlap(config) => {

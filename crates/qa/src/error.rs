@@ -16,6 +16,31 @@ pub enum Error {
     #[error(transparent)]
     Graph(#[from] wherefore_graph::Error),
 
+    /// A model failed.
+    #[error(transparent)]
+    Model(#[from] wherefore_model::Error),
+
+    /// A file could not be read.
+    #[error("cannot read `{path}`")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        source: io::Error,
+    },
+
+    /// A line of an alias file that cannot be used.
+    #[error("line {line} of the alias file `{path}` cannot be used: {reason}")]
+    BadAlias {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong with it.
+        reason: String,
+    },
+
     /// The question holds no words.
     #[error("the question is empty")]
     EmptyQuestion,
@@ -42,13 +67,9 @@ pub enum Error {
     #[error("the configuration does not parse: {0}")]
     Config(String),
 
-    /// A model failed.
-    #[error(transparent)]
-    Model(#[from] wherefore_model::Error),
-
-    /// A file could not be read or written.
+    /// A file of an index could not be read or written.
     #[error("cannot {action} `{path}`")]
-    Io {
+    IndexFile {
         /// What was attempted: `read`, `write`, `create` …
         action: &'static str,
         /// Where.
@@ -150,13 +171,13 @@ pub enum Error {
 }
 
 impl Error {
-    /// For `map_err`: an [`Error::Io`] that names the path.
+    /// For `map_err`: an [`Error::IndexFile`] that names the path.
     pub(crate) fn io(
         action: &'static str,
         path: impl Into<PathBuf>,
     ) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
-        move |source| Error::Io {
+        move |source| Error::IndexFile {
             action,
             path,
             source,
@@ -167,6 +188,11 @@ impl Error {
     pub fn hint(&self) -> Option<String> {
         match self {
             Error::Graph(e) => e.hint(),
+            Error::Model(e) => e.hint(),
+            Error::BadAlias { .. } => Some(
+                "each line is `words`, a tab, and an entity of the graph, or `-` for no entity"
+                    .into(),
+            ),
             Error::EmptyQuestion => Some("write the question in quotes, for example `wherefore ask @toy 'Who is the mascot of the San Francisco Giants?'`".into()),
             Error::QuestionTooLong { .. } => Some("shorten the question".into()),
             Error::NoSuchTopic { near, .. } if near.is_empty() => None,
@@ -174,7 +200,6 @@ impl Error {
             Error::Config(_) => {
                 Some("`configs/overlap.toml` shows every setting with its default".into())
             }
-            Error::Model(e) => e.hint(),
             Error::NoIndex { graph, part } => Some(format!(
                 "build it with `{}`",
                 index::command(graph, None, *part)
@@ -199,7 +224,7 @@ impl Error {
             )),
             Error::DamagedIndex { mend, .. } => Some(format!("build it again with `{mend}`")),
             Error::IndexLocked { .. } => Some("wait until it is done".into()),
-            Error::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
+            Error::IndexFile { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
                 Some("free some space; what was there before is untouched".into())
             }
             _ => None,
@@ -210,12 +235,14 @@ impl Error {
     pub fn code(&self) -> &'static str {
         match self {
             Error::Graph(e) => graph_code(e),
+            Error::Model(e) => e.code(),
+            Error::Io { .. } => "io",
+            Error::BadAlias { .. } => "bad-alias",
             Error::EmptyQuestion => "empty-question",
             Error::QuestionTooLong { .. } => "question-too-long",
             Error::NoSuchTopic { .. } => "no-such-topic",
             Error::Config(_) => "bad-config",
-            Error::Model(e) => model_code(e),
-            Error::Io { .. } => "io",
+            Error::IndexFile { .. } => "io",
             Error::NoIndex { .. } => "no-index",
             Error::IndexOfAnotherGraph { .. } => "index-of-another-graph",
             Error::IndexOfAnotherEncoder { .. } => "index-of-another-encoder",
@@ -235,23 +262,6 @@ impl Error {
             Error::QueryDimension { .. } => true,
             _ => false,
         }
-    }
-}
-
-/// What went wrong with a model, as a short word that programs can rely on.
-fn model_code(error: &wherefore_model::Error) -> &'static str {
-    use wherefore_model::Error;
-    match error {
-        Error::Io { .. } => "io",
-        Error::UnknownModel { .. } => "unknown-model",
-        Error::MissingFile { .. } => "missing-file",
-        Error::BadConfig { .. } | Error::UnknownFamily { .. } => "bad-model-config",
-        Error::BadTokenizer { .. } | Error::TokenOutside { .. } => "bad-tokenizer",
-        Error::BadWeights { .. } | Error::MissingTensor { .. } | Error::TensorShape { .. } => {
-            "bad-weights"
-        }
-        Error::BadTable { .. } => "bad-table",
-        _ => "model",
     }
 }
 

@@ -126,7 +126,15 @@ impl Pipeline {
         let links = self.linker.link(question, graph)?;
         pass(Stage::Linked(&links));
         if links.is_empty() {
-            return abstain("no name in the question is in the graph", &links);
+            let near = self.linker.nearest(question, graph)?;
+            let reason = match near.as_slice() {
+                [] => "no name in the question is in the graph".to_owned(),
+                near => format!(
+                    "no name in the question is in the graph; the nearest are {}",
+                    near.join(", ")
+                ),
+            };
+            return abstain(&reason, &links);
         }
         let scored = self.retriever.retrieve(question, &links, graph)?;
         pass(Stage::Retrieved(&scored));

@@ -64,18 +64,9 @@ pub(crate) fn for_each_stem(text: &str, mut each: impl FnMut(&str)) {
     }
 }
 
-/// A label as words: dots, underscores, slashes and camel case opened up, case kept.
+/// A label as words: dots, underscores and camel case opened up, lower case.
 pub(crate) fn opened(label: &str) -> String {
-    let spaced = open_camel_case(label);
-    let words: Vec<&str> = spaced
-        .split(|c: char| c.is_whitespace() || matches!(c, '.' | '_' | '/' | ':' | '#'))
-        .filter(|word| !word.is_empty())
-        .collect();
-    if words.is_empty() {
-        label.to_owned()
-    } else {
-        words.join(" ")
-    }
+    normalise(&open_camel_case(label))
 }
 
 /// A space at every `aB` and before the last capital of `ABc`.
@@ -151,6 +142,29 @@ fn undoubled(base: &str) -> &str {
     }
 }
 
+/// UTF-8 that was read as Windows-1252 (`VÃ¡clav`), read again; any other text as it is.
+pub(crate) fn repaired(text: &str) -> Cow<'_, str> {
+    // the first bytes of two- and three-byte letters, read that way
+    if !text.contains(['Ã', 'Â', 'Ä', 'Å', 'â', 'Ð', 'Ñ']) {
+        return Cow::Borrowed(text);
+    }
+    let bytes: Option<Vec<u8>> = text.chars().map(windows_1252).collect();
+    match bytes.map(String::from_utf8) {
+        Some(Ok(text)) => Cow::Owned(text),
+        _ => Cow::Borrowed(text),
+    }
+}
+
+fn windows_1252(c: char) -> Option<u8> {
+    /// The letters of the bytes 0x80 to 0x9f; a space where there is none.
+    const HIGH: &str = "€ ‚ƒ„…†‡ˆ‰Š‹Œ Ž  ‘’“”•–—˜™š›œ žŸ";
+    if let Ok(byte) = u8::try_from(u32::from(c)) {
+        return Some(byte);
+    }
+    let at = HIGH.chars().position(|high| high == c)?;
+    u8::try_from(0x80 + at).ok()
+}
+
 /// A word of the question where it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Token {
@@ -216,15 +230,6 @@ mod tests {
     }
 
     #[test]
-    fn labels_are_opened_up() {
-        let words = opened("people.person.place_of_birth");
-        assert_eq!(words, "people person place of birth");
-        assert_eq!(opened("/film/starringActor"), "film starring Actor");
-        assert_eq!(opened("co-founder of"), "co-founder of");
-        assert_eq!(opened("___"), "___");
-    }
-
-    #[test]
     fn tables_are_sorted() {
         assert!(STOP_WORDS.is_sorted());
         assert!(IRREGULAR.is_sorted());
@@ -260,6 +265,15 @@ mod tests {
         assert_eq!(stems("starred_actors"), ["star", "act"]);
         assert_eq!(stems("hasHTTPPort"), ["http", "port"]);
         assert_eq!(stems("in of the"), [""; 0]);
+    }
+
+    #[test]
+    fn misread_letters_are_read_again_and_others_left_alone() {
+        assert_eq!(repaired("VÃ¡clav Klaus"), "Václav Klaus");
+        assert_eq!(repaired("PetÅ‘fi"), "Petőfi"); // 0xC5 0x91, and 0x91 is ‘
+        for right in ["São Paulo", "Ångström", "Ã la carte", "plain", "Ñandú"] {
+            assert_eq!(repaired(right), right);
+        }
     }
 
     #[test]

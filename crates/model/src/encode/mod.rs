@@ -28,8 +28,8 @@ pub use wordpiece::WordPiece;
 
 /// Turns texts into vectors that can be compared by their dot product.
 ///
-/// The same text always gives the same row, alone or among others. A row has length 1, or is all
-/// zero where the text holds nothing the encoder knows (an empty label).
+/// The same text always gives the same row, alone or among others, but for rounding. A row has
+/// length 1, or is all zero where the text holds nothing the encoder knows (an empty label).
 pub trait Encoder: Send + Sync {
     /// The name under which [`open`] finds it again; vectors on disk are bound to it.
     fn name(&self) -> &str;

@@ -136,8 +136,8 @@ impl WordPiece {
         for &byte in text {
             match byte {
                 b'a'..=b'z' | b'0'..=b'9' | b'A'..=b'Z' => {
-                    if len < word.len() {
-                        word[len] = byte.to_ascii_lowercase();
+                    if let Some(slot) = word.get_mut(len) {
+                        *slot = byte.to_ascii_lowercase();
                         len += 1;
                     }
                 }
@@ -314,7 +314,9 @@ mod tests {
                 .build()
                 .unwrap();
             let mut tokenizer = Tokenizer::new(model);
-            tokenizer.with_normalizer(Some(BertNormalizer::default()));
+            tokenizer
+                .with_normalizer(Some(BertNormalizer::default()))
+                .unwrap();
             tokenizer.with_pre_tokenizer(Some(BertPreTokenizer));
             let own = WordPiece::new(tokens.iter().map(String::as_str), "[UNK]").unwrap();
             (own, tokenizer)

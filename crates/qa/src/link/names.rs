@@ -1,228 +1,527 @@
-//! Links the longest spans of the question that are somebody's name.
+//! Links the words of a question that are somebody's name, or part of it, or nearly it.
 //!
 //! ```text
-//! links = the longest spans [i, j) of words with normalise(words[i..j]) ∈ names, none overlapping
+//! 1. whole names     the longest spans, none overlapping            spans.rs
+//! 2. misspelt names  as 1, an unknown word read as one spelt alike, where 1 found nothing sure
+//! 3. parts of names  the longest runs of words that some name holds lexicon.rs
+//! 4. longer names    of 1 to 3, names that hold all their words, as further candidates
 //! ```
 //!
-//! Given topics win: exactly as written first, then normalised. A topic that the graph does not
-//! have is an error, for the asker was sure of it; an unlinked question is not.
+//! Each mention's candidates are ranked by `rank.rs`. Given topics win: exactly as written first,
+//! then normalised. A topic that the graph does not have is an error, for the asker was sure of
+//! it; an unlinked question is not.
 //!
 //! A span of stop words alone must be written exactly like the name (`The Who`). A single
-//! lower-case word is a weak link, kept only where nothing better was found. Several entities of
-//! one name are all linked, the one with most triples first and the others at half its score.
+//! lower-case word is a weak mention: it ranks below the others, and is linked only where nothing
+//! better was found. UTF-8 that was read as Windows-1252 is read again; such mentions have no span.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use wherefore_graph::names::normalise;
 use wherefore_graph::{EntityId, Graph, NameMatch};
+use wherefore_model::encode;
 
-use super::{Link, Linker};
+use super::aliases::Aliases;
+use super::lexicon::{Lexicon, edits};
+use super::rank::{Found, Ranker, partial_quality, quality};
+use super::spans::{Full, Search, Word, words};
+use super::{Candidate, How, Link, Linker, Mention};
 use crate::error::{Error, Result};
+use crate::per_graph::PerGraph;
 use crate::question::Question;
-use crate::words::{Token, is_stop_word, tokens};
+use crate::relations::RelationEncoder;
+use crate::words::repaired;
 
-/// Of many entities with one name, at most this many are compared by degree.
-const MAX_NAMESAKES: usize = 256;
-
-/// Names offered when a topic is unknown.
+/// Names offered when nothing is found.
 const NEAR_NAMES: usize = 3;
 
+/// Words in the longest run that is looked for as part of a name.
+const MAX_PART: usize = 6;
+
+/// Stop words that may stand inside a part of a name.
+const JOINING: [&str; 8] = ["and", "at", "for", "from", "in", "of", "on", "the"];
+
+/// Words tried in the place of a misspelt one.
+const SPELLINGS: usize = 4;
+
+/// Unknown words of one question for which spellings are looked for: each costs a pass over all
+/// words of the graph.
+const MAX_UNKNOWN: usize = 8;
+
+/// Graphs with more entities are linked by whole names alone: their words are not all read.
+const MAX_LEXICON_ENTITIES: usize = 20_000_000;
+
+/// Strength of a single lower-case word, before its rarity counts.
+const WEAK: f32 = 0.6;
+
 /// Settings of [`Names`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct NamesConfig {
     /// At most this many links are made.
     pub max_links: usize,
     /// The longest name that is looked for, in words.
     pub max_words: usize,
+    /// Candidates kept for each mention.
+    pub candidates: usize,
+    /// A link is made only if its score is at least this share of the best one's.
+    pub keep: f32,
+    /// Whether parts of names and misspelt names are linked.
+    pub partial: bool,
+    /// The encoder that weighs namesakes by what is asked; empty for none.
+    pub encoder: String,
+    /// A file of words and the entities that they mean.
+    pub aliases: Option<PathBuf>,
 }
 
 impl Default for NamesConfig {
     fn default() -> Self {
         Self {
             max_links: 4,
-            max_words: 12,
+            max_words: 16,
+            candidates: 5,
+            keep: 0.6,
+            partial: true,
+            encoder: "static".into(),
+            aliases: None,
         }
     }
 }
 
 impl NamesConfig {
     pub(crate) fn check(&self) -> Result<()> {
-        if self.max_links == 0 || self.max_words == 0 {
+        if self.max_links == 0 || self.max_words == 0 || self.candidates == 0 {
             return Err(Error::Config(
-                "`link.max_links` and `link.max_words` must be at least 1".into(),
+                "`link.max_links`, `link.max_words` and `link.candidates` must be at least 1"
+                    .into(),
             ));
+        }
+        if !(0.0..=1.0).contains(&self.keep) {
+            return Err(Error::Config("`link.keep` must be between 0 and 1".into()));
         }
         Ok(())
     }
 }
 
 /// Links by name.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug)]
 pub struct Names {
     config: NamesConfig,
+    aliases: Aliases,
+    encoder: Option<RelationEncoder>,
+    lexicon: PerGraph<Lexicon>,
 }
 
 impl Names {
-    /// A linker with these settings.
-    pub fn new(config: NamesConfig) -> Self {
-        Self { config }
+    /// A linker with these settings; opens the encoder and reads the alias file.
+    pub fn new(config: NamesConfig) -> Result<Self> {
+        config.check()?;
+        let aliases = match &config.aliases {
+            Some(path) => Aliases::read(path)?,
+            None => Aliases::default(),
+        };
+        let encoder = match config.encoder.as_str() {
+            "" => None,
+            name => Some(RelationEncoder::new(encode::open(name)?)),
+        };
+        Ok(Self {
+            config,
+            aliases,
+            encoder,
+            lexicon: PerGraph::default(),
+        })
+    }
+
+    fn lexicon(&self, graph: &dyn Graph) -> Result<Option<Arc<Lexicon>>> {
+        if !self.config.partial || graph.entity_bound() > MAX_LEXICON_ENTITIES {
+            return Ok(None);
+        }
+        self.lexicon.get(graph, || Lexicon::build(graph)).map(Some)
+    }
+
+    fn ranker<'a>(&self, rest: &str, graph: &'a dyn Graph) -> Result<Ranker<'a>> {
+        let mut ranker = Ranker::new(graph, self.config.candidates);
+        if let Some(encoder) = &self.encoder {
+            ranker.asks(rest, encoder)?;
+        }
+        Ok(ranker)
+    }
+
+    fn topics(&self, question: &Question, graph: &dyn Graph) -> Result<Vec<Mention>> {
+        let ranker = self.ranker(&question.text, graph)?;
+        let mut mentions = Vec::new();
+        for name in &question.topics {
+            let mut named = graph.entities_named(name, NameMatch::Exact)?;
+            if named.is_empty() {
+                named = graph.entities_named(name, NameMatch::Normalised)?;
+            }
+            if named.is_empty() {
+                return Err(Error::NoSuchTopic {
+                    name: name.clone(),
+                    near: near(name, graph)?,
+                });
+            }
+            let mut candidates = ranker.rank(found(named, How::Given, 1.0), 1.0)?;
+            let top = candidates.first().map_or(1.0, |c| c.score);
+            // what was given is not in doubt, only which of its namesakes was meant
+            for Candidate { score, .. } in &mut candidates {
+                *score /= top;
+            }
+            mentions.push(Mention {
+                text: name.clone(),
+                span: None,
+                candidates,
+            });
+        }
+        Ok(mentions)
     }
 }
 
 impl Linker for Names {
-    fn link(&self, question: &Question, graph: &dyn Graph) -> Result<Vec<Link>> {
-        let mut links = if question.topics.is_empty() {
-            self.spans(&question.text, graph)?
+    fn mentions(&self, question: &Question, graph: &dyn Graph) -> Result<Vec<Mention>> {
+        let mut mentions = if question.topics.is_empty() {
+            let text = repaired(&question.text);
+            let reading = Reading {
+                words: words(&text),
+                text: &text,
+                graph,
+                linker: self,
+            };
+            let mut mentions = reading.mentions()?;
+            if matches!(text, Cow::Owned(_)) {
+                // spans are of the text that was asked, and this is another
+                mentions.iter_mut().for_each(|m| m.span = None);
+            }
+            mentions
         } else {
-            topics(&question.topics, graph)?
+            self.topics(question, graph)?
         };
-        links.sort_by(|a, b| b.score.total_cmp(&a.score));
+        mentions.sort_by(|a, b| best(b).total_cmp(&best(a)));
+        Ok(mentions)
+    }
+
+    fn link(&self, question: &Question, graph: &dyn Graph) -> Result<Vec<Link>> {
+        let mentions = self.mentions(question, graph)?;
+        let top = mentions.first().map_or(0.0, best);
+        let mut links: Vec<(usize, Link)> = Vec::new();
+        for mention in &mentions {
+            for (place, candidate) in mention.candidates.iter().enumerate() {
+                if candidate.how == How::Given || candidate.score >= self.config.keep * top {
+                    links.push((
+                        place,
+                        Link {
+                            entity: candidate.entity,
+                            mention: mention.text.clone(),
+                            span: mention.span,
+                            score: candidate.score,
+                        },
+                    ));
+                }
+            }
+        }
+        // every mention's first candidate before any mention's second
+        links.sort_by(|a, b| (a.0.cmp(&b.0)).then(b.1.score.total_cmp(&a.1.score)));
         let mut seen = HashSet::new();
+        let mut links: Vec<Link> = links.into_iter().map(|(_, link)| link).collect();
         links.retain(|link| seen.insert(link.entity));
         // a given topic is never dropped
         links.truncate(self.config.max_links.max(question.topics.len()));
+        links.sort_by(|a, b| b.score.total_cmp(&a.score));
         Ok(links)
     }
-}
 
-impl Names {
-    fn spans(&self, text: &str, graph: &dyn Graph) -> Result<Vec<Link>> {
-        let words = tokens(text);
-        let mut taken = vec![false; words.len()];
-        let mut strong = Vec::new();
-        let mut weak = Vec::new();
-        for length in (1..=self.config.max_words.min(words.len())).rev() {
-            for start in 0..=words.len() - length {
-                let range = start..start + length;
-                if taken[range.clone()].contains(&true) {
-                    continue;
-                }
-                let Some(mention) = mention(text, &words[range.clone()], graph)? else {
-                    continue;
-                };
-                taken[range].fill(true);
-                let group = if mention.weak { &mut weak } else { &mut strong };
-                group.extend(mention.links(text, graph)?);
+    fn nearest(&self, question: &Question, graph: &dyn Graph) -> Result<Vec<String>> {
+        let mut names = Vec::new();
+        for word in words(&question.text) {
+            if !word.stop && word.text.chars().count() > 2 && names.len() < NEAR_NAMES {
+                names.extend(near_from(&word.text, 3, graph)?.into_iter().take(1));
             }
         }
-        Ok(if strong.is_empty() { weak } else { strong })
+        names.dedup();
+        Ok(names)
     }
 }
 
-/// A span of the question that is a name.
-struct Mention {
-    span: (usize, usize),
-    entities: Vec<EntityId>,
-    exact: bool,
-    weak: bool,
+fn best(mention: &Mention) -> f32 {
+    mention.candidates.first().map_or(0.0, |c| c.score)
 }
 
-fn mention(text: &str, words: &[Token], graph: &dyn Graph) -> Result<Option<Mention>> {
-    let (Some(first), Some(last)) = (words.first(), words.last()) else {
-        return Ok(None);
-    };
-    let stop_words_only = words
-        .iter()
-        .all(|w| is_stop_word(&normalise(&text[w.start..w.end])));
-    if stop_words_only && words.len() == 1 {
-        return Ok(None);
-    }
-    let ends = if last.bare_end == last.end {
-        &[last.end][..]
-    } else {
-        &[last.end, last.bare_end][..]
-    };
-    for &end in ends {
-        let span = &text[first.start..end];
-        let entities = graph.entities_named(span, NameMatch::Normalised)?;
-        if entities.is_empty() {
-            continue;
-        }
-        let exact = graph.entities_named(span, NameMatch::Exact)?;
-        if stop_words_only && exact.is_empty() {
-            continue;
-        }
-        return Ok(Some(Mention {
-            span: (first.start, end),
-            exact: !exact.is_empty(),
-            weak: words.len() == 1 && !span.contains(|c: char| c.is_uppercase() || c.is_numeric()),
-            entities: if exact.is_empty() { entities } else { exact },
-        }));
-    }
-    Ok(None)
+/// One question being read.
+struct Reading<'a> {
+    text: &'a str,
+    words: Vec<Word>,
+    graph: &'a dyn Graph,
+    linker: &'a Names,
 }
 
-impl Mention {
-    fn links(self, text: &str, graph: &dyn Graph) -> Result<Vec<Link>> {
-        let score = match (self.weak, self.exact) {
-            (false, true) => 1.0,
-            (false, false) => 0.9,
-            (true, _) => 0.5,
+/// Words of the question before their candidates are ranked.
+struct Span {
+    from: usize,
+    to: usize,
+    bytes: (usize, usize),
+    found: Vec<Found>,
+}
+
+impl Reading<'_> {
+    fn mentions(&self) -> Result<Vec<Mention>> {
+        let config = &self.linker.config;
+        let search = Search {
+            text: self.text,
+            words: &self.words,
+            aliases: &self.linker.aliases,
+            graph: self.graph,
+            max_words: config.max_words,
         };
-        let mention = &text[self.span.0..self.span.1];
-        namesakes(self.entities, mention, Some(self.span), score, graph)
+        let mut taken = vec![false; self.words.len()];
+        let mut spans = Vec::new();
+        let mut weak = Vec::new();
+        for full in search.longest()? {
+            let span = whole(full);
+            // longer parts of names may still want a weak word
+            if self.is_weak(&span) {
+                weak.push(span);
+            } else {
+                taken[span.from..span.to].fill(true);
+                spans.push(span);
+            }
+        }
+        let Some(lexicon) = self.linker.lexicon(self.graph)? else {
+            spans.append(&mut weak);
+            return self.ranked(spans, None);
+        };
+        let ids: Vec<Option<usize>> = (self.words.iter())
+            .map(|w| lexicon.find(&w.text).or_else(|| lexicon.find(&w.bare)))
+            .collect();
+        if spans.is_empty() {
+            self.misspelt(&lexicon, &ids, &mut taken, &mut spans)?;
+        }
+        self.parts(&lexicon, &ids, 2, &mut taken.clone(), &mut spans);
+        for span in &weak {
+            taken[span.from..span.to].fill(true);
+        }
+        for span in &spans {
+            // a whole name in another order, or a part of one, makes its words mentions no more
+            if span
+                .found
+                .iter()
+                .any(|f| f.quality >= quality(How::Partial))
+            {
+                taken[span.from..span.to].fill(true);
+            }
+        }
+        self.parts(&lexicon, &ids, 1, &mut taken, &mut spans);
+        spans.append(&mut weak);
+        for span in &mut spans {
+            self.longer(&lexicon, &ids, span);
+        }
+        self.ranked(spans, Some(&lexicon))
+    }
+
+    /// Whether it is a single word that may as well be no name.
+    fn is_weak(&self, span: &Span) -> bool {
+        let by_user = span.found.first().is_none_or(|f| f.how == How::Alias);
+        span.to - span.from == 1 && !self.words[span.from].marked && !by_user
+    }
+
+    /// Whole names in which an unknown word is read as one that is spelt alike.
+    fn misspelt(
+        &self,
+        lexicon: &Lexicon,
+        ids: &[Option<usize>],
+        taken: &mut [bool],
+        spans: &mut Vec<Span>,
+    ) -> Result<()> {
+        let odd: Vec<usize> = (0..self.words.len())
+            .filter(|&i| !taken[i] && !self.words[i].stop && ids[i].is_none())
+            .take(MAX_UNKNOWN)
+            .collect();
+        for at in odd {
+            let spellings = lexicon.spelt_like(&self.words[at].bare, SPELLINGS);
+            'longest: for length in (1..=self.linker.config.max_words.min(self.words.len())).rev() {
+                let first = (at + 1).saturating_sub(length);
+                for from in first..=at.min(self.words.len() - length) {
+                    let range = from..from + length;
+                    if taken[range.clone()].contains(&true) {
+                        continue;
+                    }
+                    for &(spelling, distance) in &spellings {
+                        let key: Vec<&str> = range
+                            .clone()
+                            .map(|i| match i == at {
+                                true => spelling,
+                                false => self.words[i].text.as_str(),
+                            })
+                            .collect();
+                        let named = self
+                            .graph
+                            .entities_named(&key.join(" "), NameMatch::Normalised)?;
+                        if named.is_empty() {
+                            continue;
+                        }
+                        let quality = quality(How::Misspelt) - 0.1 * (distance as f32 - 1.0);
+                        let found = found(named, How::Misspelt, quality);
+                        spans.push(self.span(range.clone(), found));
+                        taken[range].fill(true);
+                        break 'longest;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The longest runs, of at least `least` words, that some names hold; none overlapping.
+    fn parts(
+        &self,
+        lexicon: &Lexicon,
+        ids: &[Option<usize>],
+        least: usize,
+        taken: &mut [bool],
+        spans: &mut Vec<Span>,
+    ) {
+        let most = if least == 1 { 1 } else { MAX_PART };
+        for length in (least..=most.min(self.words.len())).rev() {
+            for from in 0..=self.words.len() - length {
+                let range = from..from + length;
+                let may_stand = |i: usize| {
+                    let word = &self.words[i];
+                    let inside = i > from && i + 1 < range.end;
+                    !taken[i] && (!word.stop || inside && JOINING.contains(&word.text.as_str()))
+                };
+                if range.clone().all(may_stand) {
+                    let found = self.holders(lexicon, ids, range.clone());
+                    if !found.is_empty() {
+                        taken[range.clone()].fill(true);
+                        spans.push(self.span(range, found));
+                    }
+                }
+            }
+        }
+    }
+
+    /// The entities whose names hold all the words that are not stop words.
+    fn holders(&self, lexicon: &Lexicon, ids: &[Option<usize>], range: Range<usize>) -> Vec<Found> {
+        let told = range.filter(|&i| !self.words[i].stop);
+        let Some(words) = told.map(|i| ids[i]).collect::<Option<Vec<usize>>>() else {
+            return Vec::new();
+        };
+        let count = words.len() as f32;
+        lexicon
+            .holders(&words)
+            .into_iter()
+            .map(|(entity, all)| Found {
+                entity,
+                how: How::Partial,
+                quality: partial_quality(count / f32::from(all).max(count)),
+            })
+            .collect()
+    }
+
+    /// Adds the names that hold all words of a span that is a whole name itself.
+    fn longer(&self, lexicon: &Lexicon, ids: &[Option<usize>], span: &mut Span) {
+        let settled = |how: How| matches!(how, How::Alias | How::Partial);
+        if span.found.first().is_some_and(|f| !settled(f.how)) {
+            let more = self.holders(lexicon, ids, span.from..span.to);
+            span.found.extend(more);
+        }
+    }
+
+    fn span(&self, range: Range<usize>, found: Vec<Found>) -> Span {
+        Span {
+            from: range.start,
+            to: range.end,
+            bytes: (self.words[range.start].start, self.words[range.end - 1].end),
+            found,
+        }
+    }
+
+    fn ranked(&self, spans: Vec<Span>, lexicon: Option<&Lexicon>) -> Result<Vec<Mention>> {
+        let ranker = self.linker.ranker(&self.rest(&spans), self.graph)?;
+        let mut mentions = Vec::with_capacity(spans.len());
+        for span in spans {
+            let strength = if self.is_weak(&span) {
+                let rarity = lexicon.map_or(0.5, |l| l.rarity(&self.words[span.from].bare));
+                WEAK * (0.5 + 0.5 * rarity)
+            } else {
+                1.0
+            };
+            let (from, to) = span.bytes;
+            let candidates = ranker.rank(span.found, strength)?;
+            if !candidates.is_empty() {
+                mentions.push(Mention {
+                    text: self.text[from..to].to_owned(),
+                    span: Some(span.bytes),
+                    candidates,
+                });
+            }
+        }
+        Ok(mentions)
+    }
+
+    /// The question without the mentions that are surely names.
+    fn rest(&self, spans: &[Span]) -> String {
+        let mut taken = vec![false; self.words.len()];
+        for span in spans.iter().filter(|span| !self.is_weak(span)) {
+            taken[span.from..span.to].fill(true);
+        }
+        let rest: Vec<&str> = (self.words.iter().zip(&taken))
+            .filter(|(_, taken)| !**taken)
+            .map(|(word, _)| word.text.as_str())
+            .collect();
+        rest.join(" ")
     }
 }
 
-/// Links of all entities of one name, the one with most triples first.
-fn namesakes(
-    mut entities: Vec<EntityId>,
-    mention: &str,
-    span: Option<(usize, usize)>,
-    score: f32,
-    graph: &dyn Graph,
-) -> Result<Vec<Link>> {
-    entities.truncate(MAX_NAMESAKES);
-    let mut by_degree = Vec::with_capacity(entities.len());
-    for entity in entities {
-        by_degree.push((graph.degree(entity)?, entity));
+fn whole(full: Full) -> Span {
+    Span {
+        from: full.from,
+        to: full.to,
+        bytes: full.span,
+        found: (full.entities.into_iter())
+            .map(|(entity, how)| Found {
+                entity,
+                how,
+                quality: quality(how),
+            })
+            .collect(),
     }
-    by_degree.sort_by_key(|&(degree, entity)| (std::cmp::Reverse(degree), entity));
-    Ok(by_degree
+}
+
+fn found(entities: Vec<EntityId>, how: How, quality: f32) -> Vec<Found> {
+    entities
         .into_iter()
-        .enumerate()
-        .map(|(rank, (_, entity))| Link {
+        .map(|entity| Found {
             entity,
-            mention: mention.to_owned(),
-            span,
-            score: if rank == 0 { score } else { score / 2.0 },
+            how,
+            quality,
         })
-        .collect())
-}
-
-fn topics(names: &[String], graph: &dyn Graph) -> Result<Vec<Link>> {
-    let mut links = Vec::new();
-    for name in names {
-        let mut entities = graph.entities_named(name, NameMatch::Exact)?;
-        if entities.is_empty() {
-            entities = graph.entities_named(name, NameMatch::Normalised)?;
-        }
-        if entities.is_empty() {
-            return Err(Error::NoSuchTopic {
-                name: name.clone(),
-                near: near(name, graph)?,
-            });
-        }
-        links.extend(namesakes(entities, name, None, 1.0, graph)?);
-    }
-    Ok(links)
+        .collect()
 }
 
 /// Names that begin like `name`, those with the fewest edits first.
-fn near(name: &str, graph: &dyn Graph) -> Result<Vec<String>> {
-    let wanted: Vec<char> = normalise(name).chars().take(64).collect();
+pub(super) fn near(name: &str, graph: &dyn Graph) -> Result<Vec<String>> {
+    near_from(name, 1, graph)
+}
+
+/// The same, if they have at least the first `least` letters in common.
+fn near_from(name: &str, least: usize, graph: &dyn Graph) -> Result<Vec<String>> {
+    let wanted: String = normalise(name).chars().take(64).collect();
+    let letters = wanted.chars().count();
     // shorter and shorter beginnings: the first that anybody has
-    for length in [wanted.len(), wanted.len() / 2, 3, 1] {
-        if length == 0 || length > wanted.len() {
+    for length in [letters, letters / 2, 3, 1] {
+        if length < least || length > letters {
             continue;
         }
-        let prefix: String = wanted[..length].iter().collect();
+        let prefix: String = wanted.chars().take(length).collect();
         let mut found = Vec::new();
         for entity in graph.entities_with_prefix(&prefix, 500)? {
             let label = graph.entity_label(entity)?.into_owned();
-            let other: Vec<char> = normalise(&label).chars().take(64).collect();
+            let other: String = normalise(&label).chars().take(64).collect();
             found.push((edits(&wanted, &other), label));
         }
         if !found.is_empty() {
@@ -235,21 +534,6 @@ fn near(name: &str, graph: &dyn Graph) -> Result<Vec<String>> {
     Ok(Vec::new())
 }
 
-/// Levenshtein distance.
-fn edits(a: &[char], b: &[char]) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.iter().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let changed = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = changed.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::{Duration, Instant};
@@ -258,8 +542,12 @@ mod tests {
 
     use super::*;
 
-    fn mentions(question: &Question, graph: &dyn Graph) -> Vec<(String, String)> {
-        Names::default()
+    fn linker() -> Names {
+        Names::new(NamesConfig::default()).unwrap()
+    }
+
+    fn links(question: &Question, graph: &dyn Graph) -> Vec<(String, String)> {
+        linker()
             .link(question, graph)
             .unwrap()
             .into_iter()
@@ -286,8 +574,8 @@ mod tests {
     fn the_longest_name_wins_over_names_inside_it() {
         let question = Question::new("where do the san francisco giants play?");
         assert_eq!(
-            mentions(&question, &toy::graph()),
-            pairs(&[("san francisco giants", "San Francisco Giants")])
+            links(&question, &toy::graph())[0],
+            pairs(&[("san francisco giants", "San Francisco Giants")])[0]
         );
     }
 
@@ -295,15 +583,15 @@ mod tests {
     fn possessives_control_characters_and_emoji_do_not_hide_a_name() {
         let question = Question::new("🎉\u{0}Lou\tSeal’s\u{1b}[31m team?");
         assert_eq!(
-            mentions(&question, &toy::graph()),
-            pairs(&[("Lou\tSeal", "Lou Seal")])
+            links(&question, &toy::graph())[0],
+            pairs(&[("Lou\tSeal", "Lou Seal")])[0]
         );
     }
 
     #[test]
     fn stop_words_link_only_when_written_exactly_like_the_name() {
         let graph = MemoryGraph::from_names([("The Who", "is", "it"), ("Who", "plays", "guitar")]);
-        let link = |text: &str| mentions(&Question::new(text), &graph);
+        let link = |text: &str| links(&Question::new(text), &graph);
         assert_eq!(link("who is it"), []);
         assert_eq!(link("who is in The Who"), pairs(&[("The Who", "The Who")]));
         assert_eq!(link("is the who it"), []);
@@ -312,9 +600,32 @@ mod tests {
     #[test]
     fn a_lower_case_word_links_only_where_nothing_better_does() {
         let graph = MemoryGraph::from_names([("City", "of", "Oz"), ("Oz", "has", "Dorothy")]);
-        let link = |text: &str| mentions(&Question::new(text), &graph);
+        let link = |text: &str| links(&Question::new(text), &graph);
         assert_eq!(link("which city is Oz"), pairs(&[("Oz", "Oz")]));
         assert_eq!(link("which city"), pairs(&[("city", "City")]));
+        assert_eq!(link("which cities"), pairs(&[("cities", "City")]));
+    }
+
+    #[test]
+    fn parts_and_misspellings_of_names_are_linked() {
+        let graph = toy::graph();
+        for (text, name) in [
+            ("who is the mascot of the giants", "San Francisco Giants"),
+            ("who plays in San Fransisco", "San Francisco"),
+            ("how large is oracel park", "Oracle Park"),
+        ] {
+            let found = links(&Question::new(text), &graph);
+            assert_eq!(found[0].1, name, "{text}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn misread_letters_are_no_obstacle() {
+        let graph = MemoryGraph::from_names([("Václav Klaus", "born in", "Prague")]);
+        assert_eq!(
+            links(&Question::new("where was VÃ¡clav Klaus born"), &graph),
+            pairs(&[("Václav Klaus", "Václav Klaus")])
+        );
     }
 
     #[test]
@@ -322,10 +633,10 @@ mod tests {
         let graph = toy::graph();
         let question = Question::new("Where is Oracle Park?");
         assert_eq!(
-            mentions(&question.clone().about(["lou_seal"]), &graph),
+            links(&question.clone().about(["lou_seal"]), &graph),
             pairs(&[("lou_seal", "Lou Seal")])
         );
-        let error = Names::default()
+        let error = linker()
             .link(&question.about(["San Fransisco"]), &graph)
             .unwrap_err();
         let Error::NoSuchTopic { near, .. } = error else {
@@ -335,36 +646,49 @@ mod tests {
     }
 
     #[test]
-    fn namesakes_are_all_linked_the_busiest_first() {
+    fn namesakes_are_all_candidates_the_busiest_first() {
         let graph = MemoryGraph::from_names([
             ("paris", "in", "Texas"),
             ("Paris", "in", "France"),
             ("Paris", "on", "Seine"),
         ]);
-        let links = Names::default()
-            .link(&Question::new("PARIS?"), &graph)
-            .unwrap();
-        let scores: Vec<f32> = links.iter().map(|l| l.score).collect();
-        assert_eq!(scores, [0.9, 0.45]);
-        assert_eq!(graph.degree(links[0].entity).unwrap(), 2);
+        let found = linker().link(&Question::new("PARIS?"), &graph).unwrap();
+        assert_eq!(found.len(), 2);
+        assert!(found[0].score > found[1].score);
+        assert_eq!(graph.degree(found[0].entity).unwrap(), 2);
     }
 
     #[test]
-    fn a_hundred_kilobytes_are_read_quickly() {
-        let text = "is San Francisco 🎉 ".repeat(5000);
+    fn aliases_of_the_user_win_over_names() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "oracle park\tLou Seal\ngiants\t-\n").unwrap();
+        let linker = Names::new(NamesConfig {
+            aliases: Some(file.path().to_owned()),
+            ..NamesConfig::default()
+        })
+        .unwrap();
+        let graph = toy::graph();
+        let link = |text: &str| linker.link(&Question::new(text), &graph).unwrap();
+        let found = link("Where is Oracle Park");
+        assert_eq!(graph.entity_label(found[0].entity).unwrap(), "Lou Seal");
+        assert_eq!(found.len(), 1);
+        assert!(link("who are the giants").is_empty());
+    }
+
+    #[test]
+    fn an_unlinked_question_is_told_the_nearest_names() {
+        let near = linker()
+            .nearest(&Question::new("what about Oraxxx?"), &toy::graph())
+            .unwrap();
+        assert_eq!(near, ["Oracle Park"]);
+    }
+
+    #[test]
+    fn eight_kilobytes_are_read_quickly() {
+        let text = "is San Francisco 🎉 qwertzuiop ".repeat(250);
         let start = Instant::now();
-        let links = Names::default()
-            .link(&Question::new(text), &toy::graph())
-            .unwrap();
-        assert_eq!(links.len(), 1);
+        let found = linker().link(&Question::new(text), &toy::graph()).unwrap();
+        assert!(!found.is_empty());
         assert!(start.elapsed() < Duration::from_secs(5));
-    }
-
-    #[test]
-    fn edits_are_counted() {
-        let chars = |s: &str| s.chars().collect::<Vec<_>>();
-        // kitten → sitten → sittin → sitting
-        assert_eq!(edits(&chars("kitten"), &chars("sitting")), 3);
-        assert_eq!(edits(&[], &chars("ab")), 2);
     }
 }

@@ -282,10 +282,13 @@ mod tests {
     use wherefore_graph::{MemoryGraph, toy};
 
     use super::*;
-    use crate::link::{Linker, Names};
+    use crate::link::{Linker, Names, NamesConfig};
 
     fn retrieve(question: &Question, graph: &MemoryGraph) -> ScoredTriples {
-        let links = Names::default().link(question, graph).unwrap();
+        let links = Names::new(NamesConfig::default())
+            .unwrap()
+            .link(question, graph)
+            .unwrap();
         Overlap::default()
             .retrieve(question, &links, graph)
             .unwrap()

@@ -297,7 +297,7 @@ fn check_sizes(folder: &Path, hidden: usize, heads: usize, positions: usize) -> 
             format!("`hidden_size` {hidden} is no multiple of {heads} attention heads"),
         ));
     }
-    if positions < 3 || positions > 1 << 20 {
+    if !(3..=1 << 20).contains(&positions) {
         return Err(bad_config(
             folder,
             format!("`max_position_embeddings` gives room for {positions} tokens"),

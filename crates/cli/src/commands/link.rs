@@ -1,0 +1,228 @@
+//! `wherefore link`: which entities a question is about, and why.
+
+use std::path::Path;
+
+use anyhow::Context;
+use serde::Serialize;
+use wherefore::config::LinkerConfig;
+use wherefore::link::{How, Linker, Mention, Names, NamesConfig};
+use wherefore::{PipelineConfig, Question};
+use wherefore_graph::Graph;
+use wherefore_lab::linking::{Linking, Miss, linking};
+use wherefore_lab::questions;
+
+use super::pipeline_config;
+use crate::args::Link;
+use crate::errors::{Exit, UserError};
+use crate::open::open;
+use crate::output::{Output, counted, shown};
+use crate::progress::{Progress, Unit};
+
+pub(crate) fn run(args: &Link, output: &Output) -> anyhow::Result<Exit> {
+    let config = config(args)?;
+    let linker = Names::new(config)?;
+    match (&args.question, &args.questions) {
+        (Some(text), _) => one(args, text, &linker, output),
+        (None, Some(file)) => many(args, file, &linker, output),
+        (None, None) => Err(UserError {
+            code: "usage",
+            message: "there is no question to link".into(),
+            hint: "write it in quotes, or name a file of questions with `--questions FILE`".into(),
+        }
+        .into()),
+    }
+}
+
+fn config(args: &Link) -> anyhow::Result<NamesConfig> {
+    let PipelineConfig { link, .. } = pipeline_config(args.config.as_deref())?;
+    let LinkerConfig::Names(mut config) = link;
+    if let Some(file) = &args.aliases {
+        config.aliases = Some(file.clone());
+    }
+    if let Some(encoder) = &args.encoder {
+        config.encoder.clone_from(encoder);
+    }
+    Ok(config)
+}
+
+fn one(args: &Link, text: &str, linker: &Names, output: &Output) -> anyhow::Result<Exit> {
+    let question = Question::new(text).about(&args.topics);
+    question.check()?;
+    let graph = open(&args.graph)?;
+    let mentions = linker.mentions(&question, graph.as_ref())?;
+    let shown = report(&question, &mentions, linker, graph.as_ref())?;
+    if output.json {
+        output.print_json(&shown)?;
+    } else {
+        output.print(&written(&shown, output))?;
+    }
+    Ok(if mentions.is_empty() {
+        Exit::No
+    } else {
+        Exit::Done
+    })
+}
+
+#[derive(Serialize)]
+struct Shown<'a> {
+    question: &'a str,
+    mentions: Vec<ShownMention>,
+    /// Names that come near, where nothing links.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    nearest: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct ShownMention {
+    mention: String,
+    span: Option<(usize, usize)>,
+    candidates: Vec<ShownCandidate>,
+}
+
+#[derive(Serialize)]
+struct ShownCandidate {
+    name: String,
+    id: String,
+    score: f32,
+    how: How,
+    triples: usize,
+}
+
+fn report<'a>(
+    question: &'a Question,
+    mentions: &[Mention],
+    linker: &Names,
+    graph: &dyn Graph,
+) -> anyhow::Result<Shown<'a>> {
+    let mut all = Vec::with_capacity(mentions.len());
+    for mention in mentions {
+        let mut candidates = Vec::with_capacity(mention.candidates.len());
+        for candidate in &mention.candidates {
+            candidates.push(ShownCandidate {
+                name: graph.entity_label(candidate.entity)?.into_owned(),
+                id: graph.entity_term(candidate.entity)?.to_string(),
+                score: candidate.score,
+                how: candidate.how,
+                triples: graph.degree(candidate.entity)?,
+            });
+        }
+        all.push(ShownMention {
+            mention: mention.text.clone(),
+            span: mention.span,
+            candidates,
+        });
+    }
+    let nearest = match mentions {
+        [] => linker.nearest(question, graph)?,
+        _ => Vec::new(),
+    };
+    Ok(Shown {
+        question: &question.text,
+        mentions: all,
+        nearest,
+    })
+}
+
+fn written(report: &Shown<'_>, output: &Output) -> String {
+    if report.mentions.is_empty() {
+        let mut text = String::from("No name in the question is in the graph.\n");
+        if !report.nearest.is_empty() {
+            let names: Vec<_> = report.nearest.iter().map(|n| shown(n)).collect();
+            text += &format!("The nearest are {}.\n", names.join(", "));
+        }
+        return text;
+    }
+    let mut text = String::new();
+    for mention in &report.mentions {
+        text += &format!("{}\n", output.bold(&shown(&mention.mention)));
+        let names: Vec<_> = mention.candidates.iter().map(|c| shown(&c.name)).collect();
+        let widest = names.iter().map(|n| n.chars().count()).max().unwrap_or(0);
+        for (candidate, name) in mention.candidates.iter().zip(&names) {
+            let gap = " ".repeat(widest.saturating_sub(name.chars().count()));
+            let about = format!(
+                "{:.3}  {:<10}  {}",
+                candidate.score,
+                word(candidate.how),
+                counted(candidate.triples, "triple", "triples")
+            );
+            text += &format!("  {name}{gap}  {}\n", output.dim(&about));
+        }
+    }
+    text
+}
+
+fn word(how: How) -> &'static str {
+    match how {
+        How::Given => "given",
+        How::Alias => "alias",
+        How::Exact => "exact",
+        How::Normalised => "normalised",
+        How::Inflected => "inflected",
+        How::Misspelt => "misspelt",
+        How::Partial => "partial",
+    }
+}
+
+#[derive(Serialize)]
+struct Measured {
+    #[serde(flatten)]
+    linking: Linking,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    misses: Vec<Miss>,
+}
+
+fn many(args: &Link, file: &Path, linker: &Names, output: &Output) -> anyhow::Result<Exit> {
+    let mut asked = questions::read(file, args.format)
+        .with_context(|| format!("cannot read the questions `{}`", file.display()))?;
+    asked.truncate(args.limit.unwrap_or(usize::MAX));
+    let graph = open(&args.graph)?;
+    let bar = Progress::begin("linking", output);
+    let total = asked.len() as u64;
+    let mut missed = Vec::new();
+    let measured = linking(
+        linker,
+        graph.as_ref(),
+        &asked,
+        &args.ks,
+        &|done| bar.at(done as u64, Some(total), Unit::Count("questions")),
+        (args.misses > 0).then_some(&mut missed),
+    )?;
+    drop(bar);
+    missed.truncate(args.misses);
+    if output.json {
+        output.print_json(&Measured {
+            linking: measured,
+            misses: missed,
+        })?;
+        return Ok(Exit::Done);
+    }
+    let mut text = format!(
+        "{}, {}, {:.1}% of them in the graph\n",
+        counted(measured.questions, "question", "questions"),
+        counted(measured.topics, "topic", "topics"),
+        100.0 * measured.in_graph
+    );
+    text += "            by mention  one list\n";
+    for at in &measured.recall {
+        text += &format!("recall@{:<4} {:>10.4}  {:>8.4}\n", at.k, at.recall, at.list);
+    }
+    text += &format!(
+        "{:.2} mentions a question, {:.1}% of the questions without any, {:.0} questions a second\n",
+        measured.mentions,
+        100.0 * measured.unlinked,
+        measured.questions_per_second
+    );
+    for miss in &missed {
+        let found: Vec<_> = (miss.found.iter())
+            .map(|(mention, name)| format!("{} = {}", shown(mention), shown(name)))
+            .collect();
+        text += &format!(
+            "missed {} in `{}`: {}\n",
+            shown(&miss.topic),
+            shown(&miss.question),
+            found.join("; ")
+        );
+    }
+    output.print(&text)?;
+    Ok(Exit::Done)
+}
