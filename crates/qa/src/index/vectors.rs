@@ -24,8 +24,8 @@ use super::hnsw::{Astray, Hnsw, NONE, Near, Rows};
 use super::manifest::{EncoderMark, Manifest};
 use crate::error::{Error, Result};
 
-/// Numbers (vectors times dimension) that are scanned; more are linked. A scan of so many takes
-/// about 2 ms on two cores (docs/index.md), which is what a search over links takes at most.
+/// Numbers (vectors times dimension) that are scanned; more are linked. Two thirds of so many took
+/// 1.7 ms on two busy cores (docs/index.md).
 pub const SCANNED: u64 = 16 << 20;
 
 /// Numbers that one thread scans at a time.
@@ -133,8 +133,8 @@ impl Vectors {
 
     /// The `k` ids whose rows are nearest to the query, with their dot products, nearest first.
     ///
-    /// Up to [`SCANNED`] numbers the answer is exact; beyond, links are followed, and about one
-    /// in a hundred of the nearest is missed. Ids without a name are never among them.
+    /// Up to [`SCANNED`] numbers the answer is exact; beyond, links are followed, and a few in
+    /// a hundred of the nearest are missed (docs/index.md). Ids without a name are never among them.
     pub fn nearest(&self, query: &[f32], k: usize) -> Result<Vec<(u32, f32)>> {
         match &self.hnsw {
             // links are for few: a search as wide as a good part of all vectors is slower than a scan
