@@ -53,6 +53,7 @@ pub(crate) enum Color {
 pub(crate) enum Command {
     Ask(Ask),
     Load(Load),
+    Index(Index),
     Info(Info),
     Sparql(Sparql),
     Link(Link),
@@ -145,6 +146,30 @@ pub(crate) struct Load {
     /// Stop when more lines than this are malformed
     #[arg(long, value_name = "N", default_value_t = u64::MAX, hide_default_value = true)]
     pub(crate) max_errors: u64,
+}
+
+/// Make a graph searchable by meaning and by words
+///
+/// Writes vectors of its labels, and a full-text index, into the graph folder. When the graph
+/// was loaded again, only new and changed labels are encoded. A build that was stopped goes on
+/// where it was when the same command is given again.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  wherefore index movies
+  wherefore index movies --encoder models/all-MiniLM-L6-v2 --triples")]
+pub(crate) struct Index {
+    /// A graph folder made by `wherefore load`
+    pub(crate) graph: PathBuf,
+    /// What turns texts into vectors: `static`, `hashing`, a model folder or an added model
+    #[arg(long, value_name = "E", default_value = "static")]
+    pub(crate) encoder: String,
+    /// Also make a vector for each triple
+    #[arg(long)]
+    pub(crate) triples: bool,
+    /// Leave the full-text index out
+    #[arg(long)]
+    pub(crate) no_text: bool,
 }
 
 /// Show what a graph holds: counts, relations with examples, degrees, sizes

@@ -30,6 +30,7 @@ fn run(args: &Args) -> Exit {
     let done = match &args.command {
         Command::Ask(args) => commands::ask::run(args, &output),
         Command::Load(args) => commands::load::run(args, &output),
+        Command::Index(args) => commands::index::run(args, &output),
         Command::Info(args) => commands::info::run(args, &output),
         Command::Sparql(args) => commands::sparql::run(args, &output),
         Command::Link(args) => commands::link::run(args, &output),

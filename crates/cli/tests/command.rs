@@ -54,6 +54,8 @@ macro_rules! assert_shown {
         insta::with_settings!({
             filters => vec![
                 (r"\d+\.\d+ (ms|s)\b", "[time]"),
+                // segments of the full-text index depend on the number of cores
+                (r"documents, [\d.]+ \w+", "documents, [size]"),
                 (r#""(link|retrieve|select|organize|reason|verify|total)": \d[\d.e-]*"#, r#""$1": [ms]"#),
             ],
             omit_expression => true,
@@ -68,6 +70,7 @@ fn help_texts() {
     assert_shown!("help", run(&["--help"]));
     assert_shown!("help_ask", run(&["ask", "--help"]));
     assert_shown!("help_verify", run(&["verify", "--help"]));
+    assert_shown!("help_index", run(&["index", "--help"]));
 }
 
 #[test]
@@ -293,4 +296,37 @@ fn saved_answers_are_verified() {
         "verify_no_file",
         run(&["verify", "none.json", "--graph", "@toy"])
     );
+}
+
+#[test]
+fn indexes_are_built_shown_and_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    stored(folder.path(), "born_in");
+    let inside = |args: &[&str]| {
+        let mut command = wherefore();
+        command.current_dir(folder.path()).args(args);
+        command.output().unwrap()
+    };
+    let index = ["index", "graph", "--encoder", "hashing"];
+    assert_shown!("index_built", inside(&index));
+    assert_shown!("index_up_to_date", inside(&index));
+    assert_shown!("index_shown", inside(&["info", "graph"]));
+    assert_shown!("index_of_no_graph", inside(&["index", "none"]));
+    assert_shown!(
+        "index_of_no_encoder",
+        inside(&["index", "graph", "--encoder", "no-such-model"])
+    );
+    // the graph is loaded again with one fact more: what was encoded is kept
+    let more = folder.path().join("more.tsv");
+    std::fs::write(&more, "Bruce Bochy\tborn_in\tLandes de Bussac\n").unwrap();
+    let files = ["load", "toy.tsv", "more.tsv", "--replace", "--out", "graph"];
+    assert_eq!(inside(&files).status.code(), Some(0));
+    let info = String::from_utf8(inside(&["info", "graph"]).stdout).unwrap();
+    let mend = "of another graph, mended by `wherefore index graph --encoder hashing`";
+    assert!(info.contains(mend), "{info}");
+    let json = inside(&[&index[..], &["--json", "--no-text"]].concat());
+    let report: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+    let numbers = |i: usize, name: &str| report["parts"][i][name].as_u64().unwrap();
+    assert_eq!(report["parts"].as_array().unwrap().len(), 2);
+    assert_eq!((numbers(0, "encoded"), numbers(1, "encoded")), (1, 0));
 }

@@ -30,6 +30,7 @@ pub use load::{
     TableOptions, load,
 };
 pub use manifest::Counts;
+pub use mapped::Mapped;
 pub use memory::MemoryGraph;
 pub use pagerank::{
     PageRank, RankBudget, RankedSubgraph, Ranker, Ranking, pagerank, pagerank_subgraph,

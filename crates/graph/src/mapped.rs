@@ -13,8 +13,11 @@ use crate::error::{Error, Result};
 #[cfg(target_endian = "big")]
 compile_error!("graph files are little-endian, and they are read in place");
 
-/// A read-only array of `T` in a file.
-pub(crate) struct Mapped<T> {
+/// A read-only array of `T` in a file, little-endian.
+///
+/// The file must not change in place while it is mapped: write it aside, rename it when it is
+/// complete, and replace it by renaming another one over it.
+pub struct Mapped<T> {
     /// None for an empty file, which cannot be mapped.
     map: Option<Mmap>,
     of: PhantomData<T>,
@@ -22,7 +25,7 @@ pub(crate) struct Mapped<T> {
 
 impl<T: Pod> Mapped<T> {
     /// Maps a file whose length must be a multiple of `T`'s.
-    pub(crate) fn open(path: &Path) -> Result<Self> {
+    pub fn open(path: &Path) -> Result<Self> {
         let file = File::open(path).map_err(Error::io("open", path))?;
         let bytes = file.metadata().map_err(Error::io("read", path))?.len();
         if bytes % size_of::<T>() as u64 != 0 {
@@ -38,8 +41,8 @@ impl<T: Pod> Mapped<T> {
                 unsafe_code,
                 reason = "mapping a file is the one thing that has no safe form"
             )]
-            // SAFETY: the files of a graph are written aside, renamed when complete and never
-            // changed in place afterwards, so the mapped bytes do not change under us.
+            // SAFETY: the files of a graph and of its index are written aside, renamed when complete
+            // and never changed in place afterwards, so the mapped bytes do not change under us.
             let map = unsafe { Mmap::map(&file) }.map_err(Error::io("map", path))?;
             Some(map)
         };

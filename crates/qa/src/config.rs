@@ -15,8 +15,8 @@ use crate::error::{Error, Result};
 use crate::link::{Names, NamesConfig};
 use crate::organize::{TripleLines, TripleLinesConfig};
 use crate::pipeline::Pipeline;
-use crate::reason::{BestPath, BestPathConfig};
-use crate::retrieve::{Overlap, OverlapConfig};
+use crate::reason::{BestPath, BestPathConfig, FollowPlan, FollowPlanConfig};
+use crate::retrieve::{Overlap, OverlapConfig, RelationWalk, RelationWalkConfig};
 use crate::select::{TopK, TopKConfig};
 
 /// A whole pipeline. The default is the `overlap` method.
@@ -49,6 +49,8 @@ pub enum LinkerConfig {
 pub enum RetrieverConfig {
     /// By word overlap.
     Overlap(OverlapConfig),
+    /// Along the relations that the question tells.
+    RelationWalk(RelationWalkConfig),
 }
 
 /// The selectors.
@@ -73,6 +75,8 @@ pub enum OrganizerConfig {
 pub enum ReasonerConfig {
     /// The best path, without a language model.
     BestPath(BestPathConfig),
+    /// The retriever's best plan, without a language model.
+    FollowPlan(FollowPlanConfig),
 }
 
 impl Default for LinkerConfig {
@@ -136,6 +140,9 @@ impl PipelineConfig {
                     config.check()?;
                     Box::new(Overlap::new(config.clone()))
                 }
+                RetrieverConfig::RelationWalk(config) => {
+                    Box::new(RelationWalk::new(config.clone())?)
+                }
             },
             selector: match &self.select {
                 SelectorConfig::TopK(config) => {
@@ -151,6 +158,7 @@ impl PipelineConfig {
                     config.check()?;
                     Box::new(BestPath::new(config.clone()))
                 }
+                ReasonerConfig::FollowPlan(FollowPlanConfig {}) => Box::new(FollowPlan),
             },
         })
     }

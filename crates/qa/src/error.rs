@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::index::{self, Part};
+
 /// Shorthand for results of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -64,15 +66,129 @@ pub enum Error {
     /// The configuration does not parse.
     #[error("the configuration does not parse: {0}")]
     Config(String),
+
+    /// A file of an index could not be read or written.
+    #[error("cannot {action} `{path}`")]
+    IndexFile {
+        /// What was attempted: `read`, `write`, `create` …
+        action: &'static str,
+        /// Where.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        source: io::Error,
+    },
+
+    /// The graph has no index of this kind.
+    #[error("the graph `{graph}` has no index of its {part}")]
+    NoIndex {
+        /// The graph folder.
+        graph: PathBuf,
+        /// What is to be looked up.
+        part: Part,
+    },
+
+    /// The graph was loaded again after the index was built.
+    #[error(
+        "the index of the {part} in `{graph}` belongs to graph {found}, and the graph is {wanted}"
+    )]
+    IndexOfAnotherGraph {
+        /// The graph folder.
+        graph: PathBuf,
+        /// What is to be looked up.
+        part: Part,
+        /// The encoder that the index was built with, if it holds vectors.
+        encoder: Option<String>,
+        /// Checksum of the graph that was indexed.
+        found: String,
+        /// Checksum of the graph that is there.
+        wanted: String,
+    },
+
+    /// The vectors come from another encoder.
+    #[error(
+        "the index of the {part} in `{graph}` was built with {found}, and {wanted} is asked for"
+    )]
+    IndexOfAnotherEncoder {
+        /// The graph folder.
+        graph: PathBuf,
+        /// What is to be looked up.
+        part: Part,
+        /// Name of the encoder that is asked for.
+        encoder: String,
+        /// The encoder that the index was built with.
+        found: String,
+        /// The encoder that is asked for.
+        wanted: String,
+    },
+
+    /// A file of the index does not hold what it must.
+    #[error("index file `{path}` is damaged: {reason}")]
+    DamagedIndex {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+        /// The command that mends it.
+        mend: String,
+    },
+
+    /// Another process is building the same index.
+    #[error("another process is building the index of `{graph}`")]
+    IndexLocked {
+        /// The graph folder.
+        graph: PathBuf,
+    },
+
+    /// A query of another length than the rows it is compared with.
+    #[error("the query has {given} numbers, and the rows of the index have {wanted}")]
+    QueryDimension {
+        /// Numbers in the query.
+        given: usize,
+        /// Numbers in a row.
+        wanted: usize,
+    },
+
+    /// A setting outside its range.
+    #[error("`{name}` is {value}, but must be {wanted}")]
+    BadSetting {
+        /// The setting.
+        name: &'static str,
+        /// What it was set to.
+        value: String,
+        /// What it must be.
+        wanted: &'static str,
+    },
+
+    /// The full-text index could not be written or searched.
+    #[error("the full-text index `{path}` failed: {reason}")]
+    FullText {
+        /// Its folder.
+        path: PathBuf,
+        /// What its engine said.
+        reason: String,
+    },
 }
 
 impl Error {
+    /// For `map_err`: an [`Error::IndexFile`] that names the path.
+    pub(crate) fn io(
+        action: &'static str,
+        path: impl Into<PathBuf>,
+    ) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |source| Error::IndexFile {
+            action,
+            path,
+            source,
+        }
+    }
+
     /// The command or step that mends it, if the user can.
     pub fn hint(&self) -> Option<String> {
         match self {
             Error::Graph(e) => e.hint(),
             Error::Model(e) => e.hint(),
-            Error::Io { .. } => None,
             Error::BadAlias { .. } => Some(
                 "each line is `words`, a tab, and an entity of the graph, or `-` for no entity"
                     .into(),
@@ -84,6 +200,34 @@ impl Error {
             Error::Config(_) => {
                 Some("`configs/overlap.toml` shows every setting with its default".into())
             }
+            Error::NoIndex { graph, part } => Some(format!(
+                "build it with `{}`",
+                index::command(graph, None, *part)
+            )),
+            Error::IndexOfAnotherGraph {
+                graph,
+                part,
+                encoder,
+                ..
+            } => Some(format!(
+                "bring it up to date with `{}`; only new and changed labels are encoded",
+                index::command(graph, encoder.as_deref(), *part)
+            )),
+            Error::IndexOfAnotherEncoder {
+                graph,
+                part,
+                encoder,
+                ..
+            } => Some(format!(
+                "ask for the encoder of the index, or build it again with `{}`",
+                index::command(graph, Some(encoder), *part)
+            )),
+            Error::DamagedIndex { mend, .. } => Some(format!("build it again with `{mend}`")),
+            Error::IndexLocked { .. } => Some("wait until it is done".into()),
+            Error::IndexFile { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
+                Some("free some space; what was there before is untouched".into())
+            }
+            _ => None,
         }
     }
 
@@ -98,6 +242,15 @@ impl Error {
             Error::QuestionTooLong { .. } => "question-too-long",
             Error::NoSuchTopic { .. } => "no-such-topic",
             Error::Config(_) => "bad-config",
+            Error::IndexFile { .. } => "io",
+            Error::NoIndex { .. } => "no-index",
+            Error::IndexOfAnotherGraph { .. } => "index-of-another-graph",
+            Error::IndexOfAnotherEncoder { .. } => "index-of-another-encoder",
+            Error::DamagedIndex { .. } => "damaged-index",
+            Error::IndexLocked { .. } => "index-locked",
+            Error::QueryDimension { .. } => "query-dimension",
+            Error::BadSetting { .. } => "bad-setting",
+            Error::FullText { .. } => "full-text",
         }
     }
 
@@ -106,6 +259,7 @@ impl Error {
         match self {
             Error::Graph(e) => e.is_internal(),
             Error::Model(e) => e.is_internal(),
+            Error::QueryDimension { .. } => true,
             _ => false,
         }
     }

@@ -7,6 +7,7 @@
 pub mod answer;
 pub mod config;
 mod error;
+pub mod index;
 pub mod link;
 pub mod organize;
 mod per_graph;
@@ -26,3 +27,4 @@ pub use error::{Error, Result, graph_code};
 pub use pipeline::{Observer, Pipeline, Stage};
 pub use question::{MAX_QUESTION_BYTES, Question};
 pub use wherefore_graph as graph;
+pub use wherefore_model as model;

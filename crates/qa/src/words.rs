@@ -52,6 +52,15 @@ pub(crate) fn is_stop_word(word: &str) -> bool {
     STOP_WORDS.binary_search(&word).is_ok()
 }
 
+/// Whether a normalised word is a past form: `starred`, `wrote`.
+pub(crate) fn is_past(word: &str) -> bool {
+    const PAST: [&str; 16] = [
+        "born", "bought", "built", "chose", "held", "led", "lost", "made", "sang", "sold", "spoke",
+        "sung", "won", "wore", "written", "wrote",
+    ];
+    word.len() > 4 && word.ends_with("ed") || PAST.contains(&word)
+}
+
 /// Calls `each` with the stem of every word of a text that is not a stop word, in order.
 ///
 /// Dots, underscores and camel case are opened up: `people.person.placeOfBirth` has the words
@@ -97,7 +106,7 @@ fn open_camel_case(text: &str) -> Cow<'_, str> {
 
 /// A light stem: plural, past, `-ing`, and the doer and the deed of a verb (`director`,
 /// `location`, `writer`). Both sides go through it, so it need not be a word.
-fn stem(word: &str) -> Cow<'_, str> {
+pub(crate) fn stem(word: &str) -> Cow<'_, str> {
     let word = match IRREGULAR.binary_search_by_key(&word, |&(form, _)| form) {
         Ok(at) => IRREGULAR[at].1,
         Err(_) => word,

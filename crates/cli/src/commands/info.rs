@@ -3,6 +3,7 @@
 use anyhow::Context;
 use indicatif::{HumanBytes, HumanCount};
 use serde::Serialize;
+use wherefore::index::{self, ListedPart};
 use wherefore_graph::{Adjacency, Counts, EntityId, Graph, RelationId, Store};
 
 use crate::args::Info;
@@ -42,6 +43,8 @@ struct Report<'a> {
     degrees: Vec<DegreeBin>,
     highest_degree: Option<(String, usize)>,
     relations: Vec<RelationReport>,
+    /// What `wherefore index` made.
+    indexes: Vec<ListedPart>,
     /// Whether all checksums were verified.
     checked: bool,
 }
@@ -138,6 +141,7 @@ impl<'a> Report<'a> {
                 None => None,
             },
             relations,
+            indexes: index::list(store)?,
             checked: args.check,
         })
     }
@@ -146,7 +150,7 @@ impl<'a> Report<'a> {
         let human = |n: u64| HumanCount(n).to_string();
         let counts = self.counts;
         let mut text = format!("{}\n", output.bold(&shown(&self.graph)));
-        let mut line = |name: &str, value: String| text += &format!("  {name:<12} {value}\n");
+        let mut line = |name: &str, value: String| text += &format!("  {name:<15} {value}\n");
         line("triples", human(counts.triples));
         let naming = match counts.naming {
             0 => String::new(),
@@ -185,6 +189,19 @@ impl<'a> Report<'a> {
                 "largest hub",
                 format!("{} with {} triples", cut(name, 40), human(*degree as u64)),
             );
+        }
+        for listed in &self.indexes {
+            let part = &listed.report;
+            let stale = if listed.current {
+                String::new()
+            } else {
+                let graph = args.graph.display();
+                let encoder = part.encoder.as_ref();
+                let encoder = encoder.map_or(String::new(), |e| format!(" --encoder {e}"));
+                format!("; of another graph, mended by `wherefore index {graph}{encoder}`")
+            };
+            let value = super::index::described(part) + &stale;
+            line(&format!("{} index", part.part), value);
         }
         text += &format!("\n{}\n", output.bold("Degrees"));
         let most = self

@@ -9,6 +9,7 @@ use wherefore::PipelineConfig;
 
 pub(crate) mod ask;
 pub(crate) mod eval;
+pub(crate) mod index;
 pub(crate) mod info;
 pub(crate) mod link;
 pub(crate) mod load;

@@ -239,6 +239,7 @@ mod tests {
         candidates: &[(&str, f32)],
     ) -> Vec<(String, f32)> {
         let mut selection = Selection {
+            plans: Vec::new(),
             triples: graph.triples().zip(scores.iter().copied()).collect(),
             topics: vec![named(graph, topic)],
             candidates: candidates

@@ -1,14 +1,16 @@
 //! Stages two and three: cut out the question's subgraph and score its triples.
 
 mod overlap;
+mod relation_walk;
 
-use wherefore_graph::{EntityId, Graph, Subgraph};
+use wherefore_graph::{EntityId, Graph, Hop, Subgraph};
 
 use crate::error::Result;
 use crate::link::Link;
 use crate::question::Question;
 
 pub use overlap::{Overlap, OverlapConfig};
+pub use relation_walk::{RelationWalk, RelationWalkConfig};
 
 /// A question's subgraph with a score for every triple and every entity.
 ///
@@ -24,8 +26,21 @@ pub struct ScoredTriples {
     pub triple_scores: Vec<f32>,
     /// One score for each entity of the subgraph: how likely it is an answer, within 0 and 1.
     pub entity_scores: Vec<f32>,
+    /// The sequences of relations that were followed, best first, where a method follows some.
+    pub plans: Vec<Plan>,
     /// What had to be left out to keep the budget, in words for the user.
     pub notes: Vec<String>,
+}
+
+/// A topic and the relations to follow from it, in the ids of the whole graph.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Plan {
+    /// Where it begins.
+    pub topic: EntityId,
+    /// The relations, in order.
+    pub hops: Vec<Hop>,
+    /// Between 0 and 1.
+    pub score: f32,
 }
 
 /// Finds and scores the triples that may bear on the question.

@@ -147,6 +147,7 @@ impl Retriever for Overlap {
             topics,
             triple_scores: scores.triples,
             entity_scores: scores.entities,
+            plans: Vec::new(),
             notes,
         })
     }

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use wherefore_graph::{EntityId, Triple};
 
 use crate::error::Result;
-use crate::retrieve::ScoredTriples;
+use crate::retrieve::{Plan, ScoredTriples};
 
 pub use top_k::{TopK, TopKConfig};
 
@@ -21,6 +21,8 @@ pub struct Selection {
     /// Entities with the score that the retriever gave them as answers, best first. Topics are
     /// not among them.
     pub candidates: Vec<(EntityId, f32)>,
+    /// The retriever's plans, best first.
+    pub plans: Vec<Plan>,
 }
 
 impl Selection {
@@ -47,6 +49,7 @@ impl Selection {
                 .collect(),
             topics: scored.topics.iter().map(|&t| subgraph.entity(t)).collect(),
             candidates,
+            plans: scored.plans.clone(),
         }
     }
 }

@@ -74,6 +74,7 @@ mod tests {
             Triple::new(10, 8, 50),
         ];
         ScoredTriples {
+            plans: Vec::new(),
             subgraph: Subgraph::from_triples(&[EntityId(10)], &triples),
             topics: vec![EntityId(0)],
             triple_scores: vec![0.5, 0.9, 0.0, 0.5],

@@ -1,0 +1,119 @@
+//! `wherefore index`: vectors of labels and full text, for what is looked up by meaning.
+
+use std::sync::Mutex;
+
+use anyhow::Context;
+use serde::Serialize;
+use wherefore::index::{
+    IndexOptions, IndexProgress, IndexReport, IndexStep, Part, PartReport, build,
+};
+use wherefore::model::encode;
+use wherefore_graph::Store;
+
+use crate::args::Index;
+use crate::errors::Exit;
+use crate::output::{Output, shown};
+use crate::progress::{Progress, Unit};
+
+pub(crate) fn run(args: &Index, output: &Output) -> anyhow::Result<Exit> {
+    let graph = args.graph.display();
+    let store =
+        Store::open(&args.graph).with_context(|| format!("cannot open the graph `{graph}`"))?;
+    let encoder = encode::open(&args.encoder)
+        .map_err(wherefore::Error::from)
+        .with_context(|| format!("cannot open the encoder `{}`", args.encoder))?;
+    let options = IndexOptions {
+        triples: args.triples,
+        text: !args.no_text,
+        ..IndexOptions::default()
+    };
+    let shown_step = Mutex::new(None::<((Part, IndexStep), Progress)>);
+    let tell = |progress: IndexProgress| {
+        let Ok(mut current) = shown_step.lock() else {
+            return;
+        };
+        let step = (progress.part, progress.step);
+        if !current.as_ref().is_some_and(|(shown, _)| *shown == step) {
+            *current = None; // the old bar goes before the new one comes
+            *current = Some((step, Progress::begin(label(step), output)));
+        }
+        if let Some((_, bar)) = current.as_ref() {
+            bar.at(
+                progress.done,
+                Some(progress.total),
+                Unit::Count(progress.part.name()),
+            );
+        }
+    };
+    let done = build(&store, &*encoder, &options, &tell);
+    drop(shown_step);
+    let report = done.with_context(|| format!("cannot index the graph `{graph}`"))?;
+    if output.json {
+        output.print_json(&Written {
+            graph: graph.to_string(),
+            report: &report,
+        })?;
+    } else {
+        for part in &report.parts {
+            output.note(part.part.name(), &summary(part));
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// The report as JSON; `checksum` is the graph's.
+#[derive(Serialize)]
+struct Written<'a> {
+    graph: String,
+    #[serde(flatten)]
+    report: &'a IndexReport,
+}
+
+fn label((part, step): (Part, IndexStep)) -> &'static str {
+    match (part, step) {
+        (Part::Entities, IndexStep::Reading) => "reading entities",
+        (Part::Relations, IndexStep::Reading) => "reading relations",
+        (_, IndexStep::Reading) => "reading triples",
+        (Part::Entities, IndexStep::Encoding) => "encoding entities",
+        (Part::Relations, IndexStep::Encoding) => "encoding relations",
+        (_, IndexStep::Encoding) => "encoding triples",
+        (_, IndexStep::Linking) => "linking near vectors",
+        (_, IndexStep::Writing) => "writing full text",
+    }
+}
+
+/// One line on a part that was built, or that needed nothing.
+fn summary(part: &PartReport) -> String {
+    let human = |n: u64| indicatif::HumanCount(n).to_string();
+    let mut text = described(part);
+    if !part.built {
+        return text + "; up to date";
+    }
+    let made = match part.part {
+        Part::Text => "written",
+        _ => "encoded",
+    };
+    text += &format!("; {} {made}", human(part.encoded));
+    if part.kept > 0 {
+        text += &format!(", {} kept", human(part.kept));
+    }
+    if part.resumed > 0 {
+        text += &format!(", {} were done before", human(part.resumed));
+    }
+    text + &format!(", {:.1} s", part.seconds)
+}
+
+/// What a part holds: `112,352 vectors of 256 numbers by static, linked; 57.00 MiB`.
+pub(crate) fn described(part: &PartReport) -> String {
+    let human = |n: u64| indicatif::HumanCount(n).to_string();
+    let what = match (&part.encoder, part.dim) {
+        (Some(encoder), Some(dim)) => format!(
+            "{} vectors of {dim} numbers by {}{}",
+            human(part.vectors),
+            shown(encoder),
+            if part.linked { ", linked" } else { "" }
+        ),
+        _ => format!("{} documents", human(part.vectors)),
+    };
+    format!("{what}, {}", indicatif::HumanBytes(part.bytes))
+}

@@ -1,0 +1,629 @@
+//! Follows the relations that the question tells, step by step from the topic. No training, no
+//! language model.
+//!
+//! After KG-RAG's walk over sub-questions, with a rule-and-encoder reader in the place of the
+//! language model: the words around the topic are told from the topic outwards (`reading.rs`), each
+//! is compared with the relations of the graph (`affinity.rs`), and a path of relations is scored
+//! by how well its steps tell those words in that order (`align.rs`). Paths are grown hop by hop,
+//! only along edges that are there:
+//!
+//! ```text
+//! score(p) = align(p, question) + κ Σ_j ln f_j  ± ½ if it is asked when and p leads to years, or not
+//! ```
+//!
+//! f_j is the share of the entities before step j that have it: a step that few of them can take
+//! is rarely meant. The `beam` best paths of each length are continued. The best `plans` of all
+//! lengths are walked in full; each is a [`Plan`], and its triples and ends score σ(2·score).
+//!
+//! Limits: at most `sample` entities of a step's ends are looked at while paths are grown, so f_j
+//! is an estimate. A walk that leads back to its topic does not answer with it.
+
+mod affinity;
+mod align;
+mod reading;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use hashbrown::{HashMap, HashSet};
+use serde::{Deserialize, Serialize};
+use wherefore_graph::names::normalise;
+use wherefore_graph::{Edge, EntityId, Graph, Hop, Subgraph, Triple};
+use wherefore_model::{Encoder, encode};
+
+use self::affinity::{Affinity, RelationWords};
+use self::align::{Aligner, Step};
+use self::reading::Reading;
+use super::{Plan, Retriever, ScoredTriples};
+use crate::error::{Error, Result};
+use crate::link::Link;
+use crate::per_graph::PerGraph;
+use crate::question::Question;
+use crate::words::tokens;
+
+/// κ
+const COVERAGE: f32 = 0.2;
+
+/// Edges of one entity that are read while paths are grown.
+const MAX_EDGES: usize = 512;
+
+/// Steps that only pass a node without a name, beyond `hops`.
+const MAX_THROUGH: usize = 2;
+
+/// Settings of [`RelationWalk`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RelationWalkConfig {
+    /// Length of the longest path; nodes without a name are passed at no charge.
+    pub hops: usize,
+    /// Paths of each length that are continued.
+    pub beam: usize,
+    /// Entities of each step that are looked at while paths are grown.
+    pub sample: usize,
+    /// Paths that are walked in full.
+    pub plans: usize,
+    /// At most this many triples are walked.
+    pub max_triples: usize,
+    /// Paths are grown for at most so many milliseconds.
+    pub time_limit_ms: u64,
+    /// The encoder that compares words with relations.
+    pub encoder: String,
+}
+
+impl Default for RelationWalkConfig {
+    fn default() -> Self {
+        Self {
+            hops: 3,
+            beam: 32,
+            sample: 64,
+            plans: 3,
+            max_triples: 5000,
+            time_limit_ms: 2000,
+            encoder: "static".into(),
+        }
+    }
+}
+
+impl RelationWalkConfig {
+    fn check(&self) -> Result<()> {
+        if !(1..=4).contains(&self.hops) {
+            return Err(Error::Config("`retrieve.hops` must be from 1 to 4".into()));
+        }
+        for (name, value) in [
+            ("beam", self.beam),
+            ("sample", self.sample),
+            ("plans", self.plans),
+            ("max_triples", self.max_triples),
+        ] {
+            if value == 0 {
+                return Err(Error::Config(format!(
+                    "`retrieve.{name}` must be at least 1"
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Retrieves along the relations that the question tells.
+pub struct RelationWalk {
+    config: RelationWalkConfig,
+    encoder: Arc<dyn Encoder>,
+    words: PerGraph<RelationWords>,
+}
+
+impl RelationWalk {
+    /// A retriever with these settings; opens the encoder.
+    pub fn new(config: RelationWalkConfig) -> Result<Self> {
+        config.check()?;
+        Ok(Self {
+            encoder: encode::open(&config.encoder)?,
+            words: PerGraph::default(),
+            config,
+        })
+    }
+}
+
+/// A path while it grows.
+struct Path {
+    steps: Vec<Step>,
+    /// Some of the entities it leads to.
+    ends: Vec<EntityId>,
+    /// κ Σ ln f
+    coverage: f32,
+    score: f32,
+}
+
+impl Retriever for RelationWalk {
+    fn retrieve(
+        &self,
+        question: &Question,
+        links: &[Link],
+        graph: &dyn Graph,
+    ) -> Result<ScoredTriples> {
+        let words = self
+            .words
+            .get(graph, || RelationWords::build(graph, &*self.encoder))?;
+        let deadline = Instant::now() + Duration::from_millis(self.config.time_limit_ms);
+        let mut notes = Vec::new();
+        let mut plans = Vec::new();
+        for link in links {
+            let span = match link.span {
+                Some(span) => Some(span),
+                None => label_span(&question.text, &graph.entity_label(link.entity)?),
+            };
+            let others: Vec<(usize, usize)> = links
+                .iter()
+                .filter_map(|other| other.span)
+                .filter(|&other| Some(other) != span)
+                .collect();
+            let reading = Reading::new(&question.text, span, &others);
+            let affinity = Affinity::new(&reading.words, &words, &*self.encoder)?;
+            let aligner = Aligner::new(&reading, &affinity);
+            if !aligner.says_anything() {
+                continue;
+            }
+            let (found, in_time) = self.grow(link.entity, &aligner, graph, deadline)?;
+            if !in_time {
+                notes.push(format!(
+                    "paths were grown for {} ms and no longer",
+                    self.config.time_limit_ms
+                ));
+            }
+            plans.extend(found.into_iter().map(|(hops, score)| Plan {
+                topic: link.entity,
+                hops,
+                // a doubtful topic makes a doubtful plan
+                score: sigmoid(2.0 * score) * link.score.clamp(0.0, 1.0).sqrt(),
+            }));
+        }
+        plans.sort_by(|a, b| b.score.total_cmp(&a.score));
+        plans.truncate(self.config.plans);
+        self.walk(links, plans, notes, graph)
+    }
+}
+
+impl RelationWalk {
+    /// The best paths from the topic, best first, and whether there was time for all.
+    fn grow(
+        &self,
+        topic: EntityId,
+        aligner: &Aligner<'_>,
+        graph: &dyn Graph,
+        deadline: Instant,
+    ) -> Result<(Vec<(Vec<Hop>, f32)>, bool)> {
+        let mut layer = vec![Path {
+            steps: Vec::new(),
+            ends: vec![topic],
+            coverage: 0.0,
+            score: 0.0,
+        }];
+        let mut done: Vec<(Vec<Hop>, f32)> = Vec::new();
+        for _ in 0..self.config.hops + MAX_THROUGH {
+            let mut next = Vec::new();
+            for path in &layer {
+                if Instant::now() > deadline {
+                    return Ok((best(done, self.config.plans), false));
+                }
+                self.longer(path, topic, aligner, graph, &mut next)?;
+            }
+            for path in &next {
+                if path.steps.last().is_some_and(|s| !s.through) {
+                    let hops = path.steps.iter().map(|s| s.hop).collect();
+                    done.push((hops, path.score));
+                }
+            }
+            next.sort_by(|a, b| b.score.total_cmp(&a.score));
+            next.truncate(self.config.beam);
+            layer = next;
+        }
+        Ok((best(done, self.config.plans), true))
+    }
+
+    /// Adds every path that is one step longer.
+    fn longer(
+        &self,
+        path: &Path,
+        topic: EntityId,
+        aligner: &Aligner<'_>,
+        graph: &dyn Graph,
+        next: &mut Vec<Path>,
+    ) -> Result<()> {
+        let told = path.steps.iter().filter(|s| !s.through).count();
+        let through = path.steps.len() - told;
+        if told == self.config.hops {
+            return Ok(());
+        }
+        for (hop, step) in self.steps(&path.ends, topic, graph)? {
+            let mut unnamed = 0;
+            for &end in &step.ends {
+                unnamed += usize::from(!graph.is_named(end)?);
+            }
+            let passing = unnamed * 2 > step.ends.len();
+            if passing && through == MAX_THROUGH {
+                continue;
+            }
+            let mut steps = path.steps.clone();
+            steps.push(Step {
+                hop,
+                through: passing,
+            });
+            let share = step.takers as f32 / path.ends.len() as f32;
+            let coverage = path.coverage + COVERAGE * share.ln();
+            let mut score = aligner.score(&steps) + coverage;
+            if aligner.asks_when() && !passing {
+                score += if are_years(&step.ends, graph)? {
+                    0.5
+                } else {
+                    -0.5
+                };
+            }
+            next.push(Path {
+                steps,
+                ends: step.ends,
+                coverage,
+                score,
+            });
+        }
+        Ok(())
+    }
+
+    /// Every step that some of the entities can take, with the ends that were seen.
+    fn steps(
+        &self,
+        from: &[EntityId],
+        topic: EntityId,
+        graph: &dyn Graph,
+    ) -> Result<Vec<(Hop, Taken)>> {
+        let naming = graph.naming_relations();
+        let mut steps: HashMap<Hop, Taken> = HashMap::new();
+        for &entity in from {
+            for (forward, edges) in [
+                (true, graph.outgoing(entity)?),
+                (false, graph.incoming(entity)?),
+            ] {
+                // rows are sorted by relation; of a long row every relation is still seen
+                let mut at = 0;
+                while at < edges.len() {
+                    let relation = edges[at].relation;
+                    let end = at + edges[at..].partition_point(|e| e.relation == relation);
+                    if !naming.contains(&relation) {
+                        let hop = Hop { relation, forward };
+                        let taken = steps.entry(hop).or_default();
+                        taken.add(
+                            &edges[at..end.min(at + MAX_EDGES)],
+                            topic,
+                            self.config.sample,
+                        );
+                    }
+                    at = end;
+                }
+            }
+        }
+        let mut steps: Vec<(Hop, Taken)> = steps
+            .into_iter()
+            .filter(|(_, taken)| taken.takers > 0)
+            .collect();
+        steps.sort_by_key(|(hop, _)| *hop);
+        Ok(steps)
+    }
+
+    /// Walks the plans in full.
+    fn walk(
+        &self,
+        links: &[Link],
+        plans: Vec<Plan>,
+        mut notes: Vec<String>,
+        graph: &dyn Graph,
+    ) -> Result<ScoredTriples> {
+        let mut scores: HashMap<Triple, f32> = HashMap::new();
+        let mut triples: Vec<Triple> = Vec::new();
+        let mut ends: HashMap<EntityId, f32> = HashMap::new();
+        let mut cut = false;
+        for plan in &plans {
+            let left = self.config.max_triples.saturating_sub(triples.len());
+            let (walked, reached, whole) = follow(plan, graph, left)?;
+            cut |= !whole;
+            for triple in walked {
+                let score = scores.entry(triple).or_insert_with(|| {
+                    triples.push(triple);
+                    0.0
+                });
+                *score = score.max(plan.score);
+            }
+            for end in reached {
+                if graph.is_named(end)? {
+                    let score = ends.entry(end).or_insert(0.0);
+                    *score = score.max(plan.score);
+                }
+            }
+        }
+        if cut {
+            notes.push(format!(
+                "only {} triples were walked",
+                self.config.max_triples
+            ));
+        }
+        let seeds: Vec<EntityId> = links.iter().map(|l| l.entity).collect();
+        let subgraph = Subgraph::from_triples(&seeds, &triples);
+        let triple_scores = (0..subgraph.triples().len())
+            .map(|i| scores.get(&subgraph.triple(i)).copied().unwrap_or(0.0))
+            .collect();
+        let entity_scores = subgraph
+            .entities()
+            .iter()
+            .map(|e| ends.get(e).copied().unwrap_or(0.0))
+            .collect();
+        Ok(ScoredTriples {
+            topics: seeds.iter().filter_map(|&s| subgraph.find(s)).collect(),
+            subgraph,
+            triple_scores,
+            entity_scores,
+            plans,
+            notes,
+        })
+    }
+}
+
+/// What a step leads to.
+#[derive(Default)]
+struct Taken {
+    /// Entities that can take it.
+    takers: usize,
+    /// Some of its ends, each once.
+    ends: Vec<EntityId>,
+    seen: HashSet<EntityId>,
+}
+
+impl Taken {
+    fn add(&mut self, edges: &[Edge], topic: EntityId, sample: usize) {
+        let mut leads = false;
+        for edge in edges.iter().filter(|e| e.entity != topic) {
+            leads = true;
+            if self.ends.len() == sample {
+                break;
+            }
+            if self.seen.insert(edge.entity) {
+                self.ends.push(edge.entity);
+            }
+        }
+        self.takers += usize::from(leads);
+    }
+}
+
+/// The best paths, best first; of equals the shorter.
+fn best(mut done: Vec<(Vec<Hop>, f32)>, count: usize) -> Vec<(Vec<Hop>, f32)> {
+    done.sort_by(|a, b| {
+        b.1.total_cmp(&a.1)
+            .then_with(|| a.0.len().cmp(&b.0.len()))
+            .then_with(|| a.0.cmp(&b.0))
+    });
+    done.truncate(count);
+    done
+}
+
+/// The triples of a plan that lead to an end, its ends, and whether that is all of them.
+fn follow(
+    plan: &Plan,
+    graph: &dyn Graph,
+    limit: usize,
+) -> Result<(Vec<Triple>, Vec<EntityId>, bool)> {
+    let mut layers: Vec<Vec<Triple>> = Vec::new();
+    let mut front = vec![plan.topic];
+    let mut left = limit;
+    for hop in &plan.hops {
+        let mut layer = Vec::new();
+        let mut next = HashSet::new();
+        for &entity in &front {
+            let edges = if hop.forward {
+                graph.outgoing(entity)?
+            } else {
+                graph.incoming(entity)?
+            };
+            let from = edges.partition_point(|e| e.relation < hop.relation);
+            for edge in edges[from..]
+                .iter()
+                .take_while(|e| e.relation == hop.relation)
+            {
+                if left == 0 {
+                    break;
+                }
+                if edge.entity == plan.topic {
+                    continue;
+                }
+                left -= 1;
+                next.insert(edge.entity);
+                layer.push(triple(entity, hop, edge.entity));
+            }
+        }
+        layers.push(layer);
+        front = next.into_iter().collect();
+        front.sort_unstable();
+    }
+    // what leads nowhere is no evidence
+    let mut wanted: HashSet<EntityId> = front.iter().copied().collect();
+    let mut kept = Vec::new();
+    for (hop, layer) in plan.hops.iter().zip(&layers).rev() {
+        let mut before = HashSet::new();
+        for t in layer {
+            let (near, far) = if hop.forward {
+                (t.head, t.tail)
+            } else {
+                (t.tail, t.head)
+            };
+            if wanted.contains(&far) {
+                before.insert(near);
+                kept.push(*t);
+            }
+        }
+        wanted = before;
+    }
+    kept.reverse();
+    Ok((kept, front, left > 0))
+}
+
+fn triple(near: EntityId, hop: &Hop, far: EntityId) -> Triple {
+    let (head, tail) = if hop.forward {
+        (near, far)
+    } else {
+        (far, near)
+    };
+    Triple {
+        head,
+        relation: hop.relation,
+        tail,
+    }
+}
+
+fn sigmoid(x: f32) -> f32 {
+    1.0 / (1.0 + (-x).exp())
+}
+
+/// Whether most of the labels are years or dates.
+fn are_years(entities: &[EntityId], graph: &dyn Graph) -> Result<bool> {
+    let mut years = 0;
+    let looked = entities.len().min(16);
+    for &entity in &entities[..looked] {
+        let label = graph.entity_label(entity)?;
+        let digits = label.bytes().take_while(u8::is_ascii_digit).count();
+        let rest = label.as_bytes().get(4);
+        years += usize::from(digits == 4 && rest.is_none_or(|&b| b == b'-'));
+    }
+    Ok(years * 2 > looked)
+}
+
+/// Where the label stands in the question, as a byte range.
+fn label_span(text: &str, label: &str) -> Option<(usize, usize)> {
+    let label = normalise(label);
+    let count = label.split(' ').count();
+    let words = tokens(text);
+    words.windows(count.max(1)).find_map(|window| {
+        let (first, last) = (window.first()?, window.last()?);
+        [last.end, last.bare_end]
+            .into_iter()
+            .find(|&end| normalise(&text[first.start..end]) == label)
+            .map(|end| (first.start, end))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use wherefore_graph::{MemoryGraph, NameMatch, toy};
+
+    use super::*;
+    use crate::link::{Linker, Names, NamesConfig};
+
+    fn movies() -> MemoryGraph {
+        MemoryGraph::from_names([
+            ("Alien", "directed_by", "Ridley Scott"),
+            ("Alien", "starred_actors", "Sigourney Weaver"),
+            ("Alien", "release_year", "1979"),
+            ("Alien", "written_by", "Dan Bannon"),
+            ("Gladiator", "directed_by", "Ridley Scott"),
+            ("Gladiator", "starred_actors", "Russell Crowe"),
+            ("Gladiator", "release_year", "2000"),
+            ("Ghostbusters", "starred_actors", "Sigourney Weaver"),
+            ("Ghostbusters", "directed_by", "Ivan Reitman"),
+            ("Ghostbusters", "has_genre", "Comedy"),
+        ])
+    }
+
+    fn plan(text: &str, graph: &dyn Graph) -> (Vec<String>, Vec<String>) {
+        let question = Question::new(text);
+        let links = Names::new(NamesConfig::default())
+            .unwrap()
+            .link(&question, graph)
+            .unwrap();
+        let walk = RelationWalk::new(RelationWalkConfig::default()).unwrap();
+        let scored = walk.retrieve(&question, &links[..1], graph).unwrap();
+        let best = scored.plans.first().expect("a plan");
+        let hops = best.hops.iter().map(|hop| {
+            let arrow = if hop.forward { "" } else { "-" };
+            let label = graph.relation_label(hop.relation).unwrap();
+            format!("{arrow}{label}")
+        });
+        let (_, ends, _) = follow(best, graph, 1000).unwrap();
+        let ends = ends
+            .iter()
+            .map(|&e| graph.entity_label(e).unwrap().into_owned());
+        (hops.collect(), ends.collect())
+    }
+
+    #[test]
+    fn relations_are_followed_as_the_question_tells_them() {
+        let graph = movies();
+        for (text, hops, end) in [
+            ("who directed Alien", vec!["directed by"], "Ridley Scott"),
+            ("when was Alien released", vec!["release year"], "1979"),
+            (
+                "which films did Ridley Scott direct",
+                vec!["-directed by"],
+                "Alien",
+            ),
+            (
+                "who starred in the films directed by Ridley Scott",
+                vec!["-directed by", "starred actors"],
+                "Sigourney Weaver",
+            ),
+            (
+                "who starred in films directed by the director of Alien",
+                vec!["directed by", "-directed by", "starred actors"],
+                "Russell Crowe",
+            ),
+            (
+                "the films that share actors with Alien were directed by who",
+                vec!["starred actors", "-starred actors", "directed by"],
+                "Ivan Reitman",
+            ),
+        ] {
+            let (found, ends) = plan(text, &graph);
+            assert_eq!(found, hops, "{text}");
+            assert!(ends.contains(&end.to_owned()), "{text}: {ends:?}");
+        }
+    }
+
+    #[test]
+    fn only_triples_that_lead_to_an_end_are_evidence() {
+        let graph = movies();
+        let relation = |name: &str| graph.relation_named(name).unwrap().unwrap();
+        let hop = |name: &str, forward| Hop {
+            relation: relation(name),
+            forward,
+        };
+        let plan = Plan {
+            topic: graph.entities_named("Alien", NameMatch::Exact).unwrap()[0],
+            hops: vec![
+                hop("starred_actors", true),
+                hop("starred_actors", false),
+                hop("has_genre", true),
+            ],
+            score: 1.0,
+        };
+        let (triples, ends, whole) = follow(&plan, &graph, 100).unwrap();
+        assert_eq!((triples.len(), ends.len(), whole), (3, 1, true));
+        let (_, _, whole) = follow(&plan, &graph, 2).unwrap();
+        assert!(!whole);
+    }
+
+    #[test]
+    fn a_question_that_tells_nothing_gives_no_plan() {
+        let graph = toy::graph();
+        let question = Question::new("?? Lou Seal").about(["Lou Seal"]);
+        let links = Names::new(NamesConfig::default())
+            .unwrap()
+            .link(&question, &graph)
+            .unwrap();
+        let walk = RelationWalk::new(RelationWalkConfig::default()).unwrap();
+        let scored = walk.retrieve(&question, &links, &graph).unwrap();
+        assert!(scored.plans.is_empty() && scored.subgraph.triples().is_empty());
+    }
+
+    #[test]
+    fn labels_are_found_in_the_question() {
+        assert_eq!(
+            label_span("who is Lou_Seal's friend", "Lou Seal"),
+            Some((7, 15))
+        );
+        assert_eq!(label_span("who is it", "Lou Seal"), None);
+    }
+}
