@@ -30,6 +30,7 @@
 
 mod attention;
 mod batch;
+mod direction;
 mod network;
 mod panels;
 mod parameters;
