@@ -81,6 +81,9 @@ pub(crate) struct Ask {
     /// An entity that the question is about, instead of looking for names in it; repeatable
     #[arg(long = "topic", value_name = "NAME")]
     pub(crate) topics: Vec<String>,
+    /// The method, with its usual settings
+    #[arg(long, value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(wherefore::config::METHODS), conflicts_with = "config")]
+    pub(crate) method: Option<String>,
     /// The method and its settings, as a TOML file
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
@@ -240,6 +243,9 @@ pub(crate) struct Eval {
     /// The run folder
     #[arg(long, value_name = "RUN")]
     pub(crate) out: PathBuf,
+    /// The method, with its usual settings
+    #[arg(long, value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(wherefore::config::METHODS), conflicts_with_all = ["config", "sweep"])]
+    pub(crate) method: Option<String>,
     /// The method and its settings, as a TOML file
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,

@@ -6,8 +6,8 @@
 //! k = 20
 //! ```
 //!
-//! What a file leaves out has its default, and the defaults together are the `overlap` method:
-//! no model, no training, no setting needed. Unknown keys are refused.
+//! What a file leaves out has its default, and the defaults together are the method `walk`: no
+//! language model, no training, no setting needed. Unknown keys are refused.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,11 +15,11 @@ use crate::error::{Error, Result};
 use crate::link::{Names, NamesConfig};
 use crate::organize::{TripleLines, TripleLinesConfig};
 use crate::pipeline::Pipeline;
-use crate::reason::{BestPath, BestPathConfig, FollowPlan, FollowPlanConfig};
+use crate::reason::{BestPath, BestPathConfig};
 use crate::retrieve::{Overlap, OverlapConfig, RelationWalk, RelationWalkConfig};
 use crate::select::{TopK, TopKConfig};
 
-/// A whole pipeline. The default is the `overlap` method.
+/// A whole pipeline. The default is the method `walk`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PipelineConfig {
@@ -75,8 +75,6 @@ pub enum OrganizerConfig {
 pub enum ReasonerConfig {
     /// The best path, without a language model.
     BestPath(BestPathConfig),
-    /// The retriever's best plan, without a language model.
-    FollowPlan(FollowPlanConfig),
 }
 
 impl Default for LinkerConfig {
@@ -87,7 +85,7 @@ impl Default for LinkerConfig {
 
 impl Default for RetrieverConfig {
     fn default() -> Self {
-        Self::Overlap(OverlapConfig::default())
+        Self::RelationWalk(RelationWalkConfig::default())
     }
 }
 
@@ -109,7 +107,23 @@ impl Default for ReasonerConfig {
     }
 }
 
+/// The methods that have a name.
+pub const METHODS: [&str; 2] = ["walk", "overlap"];
+
 impl PipelineConfig {
+    /// The configuration of a method by its name, one of [`METHODS`].
+    pub fn of_method(name: &str) -> Option<Self> {
+        match name {
+            "walk" => Some(Self::default()),
+            "overlap" => Some(Self {
+                retrieve: RetrieverConfig::Overlap(OverlapConfig::default()),
+                select: SelectorConfig::TopK(TopKConfig { k: 100 }),
+                ..Self::default()
+            }),
+            _ => None,
+        }
+    }
+
     /// Reads a configuration.
     pub fn from_toml(text: &str) -> Result<Self> {
         toml::from_str(text).map_err(|e| {
@@ -158,7 +172,6 @@ impl PipelineConfig {
                     config.check()?;
                     Box::new(BestPath::new(config.clone()))
                 }
-                ReasonerConfig::FollowPlan(FollowPlanConfig {}) => Box::new(FollowPlan),
             },
         })
     }

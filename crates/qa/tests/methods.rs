@@ -8,7 +8,10 @@ use wherefore::graph::toy;
 use wherefore::{Answer, PipelineConfig, Question};
 
 /// Name of the method, and its file in `configs/`.
-const METHODS: [(&str, &str); 1] = [("overlap", include_str!("../../../configs/overlap.toml"))];
+const METHODS: [(&str, &str); 2] = [
+    ("walk", include_str!("../../../configs/walk.toml")),
+    ("overlap", include_str!("../../../configs/overlap.toml")),
+];
 
 fn ask(config: &PipelineConfig, question: &str) -> Answer {
     let answer = config
@@ -43,14 +46,18 @@ fn every_method_answers_with_verified_evidence() {
 }
 
 #[test]
-fn the_overlap_file_states_the_defaults() {
-    let config = PipelineConfig::from_toml(METHODS[0].1).unwrap();
-    assert_eq!(config, PipelineConfig::default());
+fn the_files_state_what_the_names_mean() {
+    for (method, file) in METHODS {
+        let config = PipelineConfig::from_toml(file).unwrap();
+        assert_eq!(Some(config), PipelineConfig::of_method(method), "{method}");
+    }
+    let walk = PipelineConfig::of_method("walk").unwrap();
+    assert_eq!(walk, PipelineConfig::default());
 }
 
 #[test]
 fn overlap_answers_questions_of_one_and_two_hops() {
-    let config = PipelineConfig::default();
+    let config = PipelineConfig::of_method("overlap").unwrap();
     for (question, answers) in [
         (
             "Which stadium do the San Francisco Giants play in?",

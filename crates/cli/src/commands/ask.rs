@@ -42,7 +42,7 @@ pub(crate) fn run(args: &Ask, output: &Output) -> anyhow::Result<Exit> {
 }
 
 fn config(args: &Ask) -> anyhow::Result<PipelineConfig> {
-    let mut config = pipeline_config(args.config.as_deref())?;
+    let mut config = pipeline_config(args.config.as_deref(), args.method.as_deref())?;
     if let Some(k) = args.top_k {
         match &mut config.select {
             SelectorConfig::TopK(top_k) => top_k.k = k as usize,

@@ -36,11 +36,15 @@ fn read_text(path: &Path, limit: u64) -> anyhow::Result<String> {
         .with_context(|| format!("cannot read {name}"))
 }
 
-/// The configuration in a file, or the default one.
-fn pipeline_config(path: Option<&Path>) -> anyhow::Result<PipelineConfig> {
-    match path {
-        Some(path) => PipelineConfig::from_toml(&read_text(path, 1 << 20)?)
+/// The configuration in a file, or that of a method, or the default one.
+fn pipeline_config(path: Option<&Path>, method: Option<&str>) -> anyhow::Result<PipelineConfig> {
+    match (path, method) {
+        (Some(path), _) => PipelineConfig::from_toml(&read_text(path, 1 << 20)?)
             .with_context(|| format!("cannot use the configuration `{}`", path.display())),
-        None => Ok(PipelineConfig::default()),
+        (None, Some(method)) => {
+            let config = PipelineConfig::of_method(method);
+            Ok(config.expect("the parser takes only methods that there are"))
+        }
+        (None, None) => Ok(PipelineConfig::default()),
     }
 }

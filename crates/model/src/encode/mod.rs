@@ -18,8 +18,8 @@ mod wordpiece;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::Result;
 use crate::models;
+use crate::{Error, Result};
 
 pub use hashing::HashingEncoder;
 pub use static_table::StaticTable;
@@ -126,7 +126,8 @@ impl Embeddings {
 }
 
 /// Opens an encoder by name: `static`, `hashing`, the path of a model folder, or the name of a
-/// model that was added to the models folder.
+/// model that was added to the models folder. What a transformer's folder leaves open or gets
+/// wrong can follow the name: `minilm?precision=bf16&pooling=cls&prefix=query: &max_tokens=128`.
 ///
 /// ```
 /// let encoder = wherefore_model::encode::open("static")?;
@@ -139,20 +140,68 @@ pub fn open(name: &str) -> Result<Arc<dyn Encoder>> {
     match name {
         "static" => Ok(StaticTable::built_in()),
         "hashing" => Ok(Arc::new(HashingEncoder::default())),
-        _ => open_folder(name, &models::locate(name)?),
+        _ => {
+            let (plain, options) = options(name)?;
+            open_folder(name, &models::locate(plain)?, &options)
+        }
     }
 }
 
-fn open_folder(name: &str, path: &Path) -> Result<Arc<dyn Encoder>> {
+/// The name of a model without what follows a `?`, and that as options.
+fn options(name: &str) -> Result<(&str, TransformerOptions)> {
+    let mut options = TransformerOptions::default();
+    let Some((plain, settings)) = name.split_once('?') else {
+        return Ok((name, options));
+    };
+    for setting in settings.split('&') {
+        let (key, value) = setting.split_once('=').unwrap_or((setting, ""));
+        let bad = |option, wanted: &str| Error::BadOption {
+            option,
+            given: value.to_owned(),
+            wanted: wanted.to_owned(),
+        };
+        match key {
+            "precision" => {
+                options.precision = match value {
+                    "f32" => Precision::F32,
+                    "bf16" => Precision::Bf16,
+                    _ => return Err(bad("precision", "`f32` or `bf16`")),
+                };
+            }
+            "pooling" => {
+                options.pooling = Some(match value {
+                    "mean" => Pooling::Mean,
+                    "cls" => Pooling::Cls,
+                    "last-token" => Pooling::LastToken,
+                    _ => return Err(bad("pooling", "`mean`, `cls` or `last-token`")),
+                });
+            }
+            "prefix" => options.query_prefix = Some(value.to_owned()),
+            "max_tokens" => {
+                let tokens = value.parse().map_err(|_| bad("max_tokens", "a number"))?;
+                options.max_tokens = Some(tokens);
+            }
+            _ => {
+                return Err(Error::BadOption {
+                    option: "encoder",
+                    given: setting.to_owned(),
+                    wanted: "`precision=`, `pooling=`, `prefix=` or `max_tokens=`".into(),
+                });
+            }
+        }
+    }
+    Ok((plain, options))
+}
+
+fn open_folder(name: &str, path: &Path, options: &TransformerOptions) -> Result<Arc<dyn Encoder>> {
     if path.is_file() {
         return Ok(Arc::new(StaticTable::load(path)?));
     }
     if model2vec::is_model2vec(path) {
         return Ok(Arc::new(model2vec::load(path)?.renamed(name)));
     }
-    let options = TransformerOptions::default();
     Ok(Arc::new(
-        TransformerEncoder::load(path, &options)?.renamed(name),
+        TransformerEncoder::load(path, options)?.renamed(name),
     ))
 }
 
@@ -175,6 +224,26 @@ mod tests {
         assert_eq!(rows.len(), 2);
         assert_eq!(rows.row(1), [3.0, 4.0]);
         assert_eq!(rows.rows().map(|row| row[0]).sum::<f32>(), 4.0);
+    }
+
+    #[test]
+    fn options_follow_the_name_and_bad_ones_are_refused() {
+        let (name, given) = options("mine?precision=bf16&pooling=cls&prefix=query: ").unwrap();
+        assert_eq!(name, "mine");
+        assert_eq!(given.precision, Precision::Bf16);
+        assert_eq!(given.pooling, Some(Pooling::Cls));
+        assert_eq!(given.query_prefix.as_deref(), Some("query: "));
+        for bad in [
+            "m?precision=f8",
+            "m?pooling",
+            "m?colour=red",
+            "m?max_tokens=x",
+        ] {
+            assert!(
+                matches!(options(bad), Err(Error::BadOption { .. })),
+                "{bad}"
+            );
+        }
     }
 
     #[test]

@@ -14,6 +14,8 @@
 //! thus halves the confidence. It is no probability.
 //!
 //! Unnamed nodes are passed through and never answers. Where no candidate scores, it abstains.
+//! A retriever that knows which relations to follow says so in its plans; these are then followed
+//! (`plan.rs`), and no other path is looked for.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
@@ -21,7 +23,7 @@ use std::collections::{BTreeMap, HashMap};
 use serde::{Deserialize, Serialize};
 use wherefore_graph::{EntityId, Graph, RelationId};
 
-use super::{Candidate, Conclusion, Reasoner};
+use super::{Candidate, Conclusion, Reasoner, plan};
 use crate::error::{Error, Result};
 use crate::organize::Context;
 use crate::question::Question;
@@ -94,6 +96,9 @@ impl Reasoner for BestPath {
         context: &Context,
         graph: &dyn Graph,
     ) -> Result<Conclusion> {
+        if !context.selection.plans.is_empty() {
+            return plan::follow(&context.selection, graph);
+        }
         let patterns = self.patterns(&context.selection, graph)?;
         let Some((best, ends)) = patterns.iter().max_by(|a, b| compare(*a, *b)) else {
             return Ok(Conclusion {

@@ -1,7 +1,7 @@
 //! Stage six: from evidence to answers.
 
 mod best_path;
-mod follow_plan;
+mod plan;
 
 use wherefore_graph::{EntityId, Graph};
 
@@ -11,7 +11,6 @@ use crate::organize::Context;
 use crate::question::Question;
 
 pub use best_path::{BestPath, BestPathConfig};
-pub use follow_plan::{FollowPlan, FollowPlanConfig};
 
 /// What a reasoner concludes, before it is checked.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -23,7 +23,7 @@ pub struct TopKConfig {
 
 impl Default for TopKConfig {
     fn default() -> Self {
-        Self { k: 100 }
+        Self { k: 5000 }
     }
 }
 

@@ -1,0 +1,132 @@
+//! Where the retriever's plans lead inside the evidence.
+//!
+//! ```text
+//! answers     = the ends of the first plan that has any; more ways lead to the first ones
+//! confidence  = s(plan) − ½ · s(best plan that leads elsewhere)
+//! ```
+//!
+//! It is no probability. Nodes without a name are passed through and never answers.
+
+use std::collections::BTreeMap;
+
+use wherefore_graph::{EntityId, Graph};
+
+use super::{Candidate, Conclusion};
+use crate::error::Result;
+use crate::retrieve::Plan;
+use crate::select::Selection;
+
+/// The ends of a plan: in how many ways each is reached, and one of them.
+type Ends = BTreeMap<EntityId, (usize, Vec<usize>)>;
+
+/// What the plans of a selection conclude.
+pub(super) fn follow(selection: &Selection, graph: &dyn Graph) -> Result<Conclusion> {
+    let mut chosen: Option<(&Plan, Ends)> = None;
+    let mut rival = 0.0f32;
+    for plan in &selection.plans {
+        let mut named = Ends::new();
+        for (end, ways) in ends(plan, selection) {
+            if graph.is_named(end)? {
+                named.insert(end, ways);
+            }
+        }
+        match &chosen {
+            None if !named.is_empty() => chosen = Some((plan, named)),
+            Some((_, best)) if named.keys().any(|end| !best.contains_key(end)) => {
+                rival = rival.max(plan.score);
+            }
+            _ => {}
+        }
+    }
+    let Some((plan, ends)) = chosen else {
+        return Ok(Conclusion {
+            reason: Some("no relation near the topic is what the question asks for".into()),
+            ..Conclusion::default()
+        });
+    };
+    let mut ends: Vec<_> = ends.into_iter().collect();
+    ends.sort_by_key(|&(end, (ways, _))| (std::cmp::Reverse(ways), end));
+    let confidence = (plan.score - rival / 2.0).clamp(0.0, 1.0);
+    Ok(Conclusion {
+        answers: ends
+            .into_iter()
+            .map(|(entity, (_, path))| Candidate {
+                entity,
+                confidence,
+                path,
+            })
+            .collect(),
+        ..Conclusion::default()
+    })
+}
+
+/// Where the plan leads inside the evidence.
+fn ends(plan: &Plan, selection: &Selection) -> Ends {
+    let mut front: Ends = [(plan.topic, (1, Vec::new()))].into();
+    for hop in &plan.hops {
+        let mut next = Ends::new();
+        for (i, (t, _)) in selection.triples.iter().enumerate() {
+            let (near, far) = if hop.forward {
+                (t.head, t.tail)
+            } else {
+                (t.tail, t.head)
+            };
+            if t.relation != hop.relation || far == plan.topic {
+                continue;
+            }
+            if let Some((ways, path)) = front.get(&near) {
+                let reached = next
+                    .entry(far)
+                    .or_insert_with(|| (0, [path.as_slice(), &[i]].concat()));
+                reached.0 += ways;
+            }
+        }
+        front = next;
+    }
+    front
+}
+
+#[cfg(test)]
+mod tests {
+    use wherefore_graph::{Hop, MemoryGraph, NameMatch};
+
+    use super::*;
+
+    #[test]
+    fn ends_that_more_ways_lead_to_come_first() {
+        let graph = MemoryGraph::from_names([
+            ("a", "r", "b"),
+            ("a", "r", "c"),
+            ("b", "s", "x"),
+            ("b", "s", "y"),
+            ("c", "s", "y"),
+        ]);
+        let entity = |name: &str| graph.entities_named(name, NameMatch::Exact).unwrap()[0];
+        let hop = |name: &str| Hop {
+            relation: graph.relation_named(name).unwrap().unwrap(),
+            forward: true,
+        };
+        let plan = |hops: Vec<Hop>, score| Plan {
+            topic: entity("a"),
+            hops,
+            score,
+        };
+        let selection = Selection {
+            triples: graph.triples().map(|t| (t, 1.0)).collect(),
+            topics: vec![entity("a")],
+            plans: vec![
+                plan(vec![hop("r"), hop("s")], 0.8),
+                plan(vec![hop("r")], 0.4),
+            ],
+            ..Selection::default()
+        };
+        let done = follow(&selection, &graph).unwrap();
+        let answers: Vec<EntityId> = done.answers.iter().map(|a| a.entity).collect();
+        assert_eq!(answers, [entity("y"), entity("x")]);
+        // 0.8 − 0.4 / 2
+        assert!((done.answers[0].confidence - 0.6).abs() < 1e-6);
+        assert_eq!(done.answers[0].path, [0, 3]);
+        let nothing = follow(&Selection::default(), &graph).unwrap();
+        assert!(nothing.answers.is_empty() && nothing.reason.is_some());
+    }
+}
