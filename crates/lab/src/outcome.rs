@@ -157,7 +157,11 @@ mod tests {
         };
         let resolved = resolve(&question, &graph).unwrap();
         let mut watch = Watch(Trail::default(), &resolved);
-        let pipeline = PipelineConfig::from_toml(config).unwrap().build().unwrap();
+        let overlap = format!("retrieve = {{ kind = \"overlap\" }}\n{config}");
+        let pipeline = PipelineConfig::from_toml(&overlap)
+            .unwrap()
+            .build()
+            .unwrap();
         let answer = pipeline
             .answer(&question.without_topics(), &graph, &mut watch)
             .unwrap();

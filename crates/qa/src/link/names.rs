@@ -56,6 +56,9 @@ const MAX_UNKNOWN: usize = 8;
 /// Graphs with more entities are linked by whole names alone: their words are not all read.
 const MAX_LEXICON_ENTITIES: usize = 20_000_000;
 
+/// Of a mention's candidates, those are linked that score this share of its best one.
+const CLOSE: f32 = 0.9;
+
 /// Strength of a single lower-case word, before its rarity counts.
 const WEAK: f32 = 0.6;
 
@@ -211,7 +214,9 @@ impl Linker for Names {
         let mut links: Vec<(usize, Link)> = Vec::new();
         for mention in &mentions {
             for (place, candidate) in mention.candidates.iter().enumerate() {
-                if candidate.how == How::Given || candidate.score >= self.config.keep * top {
+                let close = candidate.score >= CLOSE * best(mention);
+                if candidate.how == How::Given || close && candidate.score >= self.config.keep * top
+                {
                     links.push((
                         place,
                         Link {

@@ -13,7 +13,7 @@ use wherefore_graph::{EntityId, Graph};
 
 use super::{Candidate, Conclusion};
 use crate::error::Result;
-use crate::retrieve::Plan;
+use crate::retrieve::{Plan, undoes};
 use crate::select::Selection;
 
 /// The ends of a plan: in how many ways each is reached, and one of them.
@@ -60,28 +60,33 @@ pub(super) fn follow(selection: &Selection, graph: &dyn Graph) -> Result<Conclus
     })
 }
 
-/// Where the plan leads inside the evidence.
+/// Where the plan leads inside the evidence: not back to where it came from, unless nowhere else.
 fn ends(plan: &Plan, selection: &Selection) -> Ends {
+    let mut before = Ends::new();
     let mut front: Ends = [(plan.topic, (1, Vec::new()))].into();
-    for hop in &plan.hops {
+    for (j, &hop) in plan.hops.iter().enumerate() {
+        let returns = j > 0 && undoes(hop, Some(plan.hops[j - 1]));
         let mut next = Ends::new();
+        let mut back = Ends::new();
         for (i, (t, _)) in selection.triples.iter().enumerate() {
             let (near, far) = if hop.forward {
                 (t.head, t.tail)
             } else {
                 (t.tail, t.head)
             };
-            if t.relation != hop.relation || far == plan.topic {
+            if t.relation != hop.relation {
                 continue;
             }
             if let Some((ways, path)) = front.get(&near) {
-                let reached = next
+                let is_back = far == plan.topic || returns && before.contains_key(&far);
+                let reached = if is_back { &mut back } else { &mut next }
                     .entry(far)
                     .or_insert_with(|| (0, [path.as_slice(), &[i]].concat()));
                 reached.0 += ways;
             }
         }
-        front = next;
+        before = front;
+        front = if next.is_empty() { back } else { next };
     }
     front
 }

@@ -11,7 +11,7 @@
 //! in full and the others by [`DOMAIN`].
 
 use hashbrown::HashMap;
-use wherefore_graph::{Graph, RelationId};
+use wherefore_graph::{Graph, Hop, RelationId};
 use wherefore_model::{Embeddings, Encoder};
 
 use super::reading::Word;
@@ -27,8 +27,8 @@ const OFFSET: f32 = 0.05;
 const FLOOR: f32 = 0.35;
 /// What the first parts of a path-like label are worth.
 const DOMAIN: f32 = 0.6;
-/// What a stand-in for a word that asks is worth.
-const STAND_IN: f32 = 0.8;
+/// What a stand-in for a word that asks is worth: less than a step costs.
+const STAND_IN: f32 = 0.6;
 
 /// Words that relations seldom have, and what relations have instead.
 const STAND_INS: [(&[&str], &[&str]); 4] = [
@@ -72,6 +72,8 @@ pub(super) struct RelationWords {
     stems: Vec<String>,
     /// The words of each relation, with what they are worth.
     relations: Vec<Vec<(u32, f32)>>,
+    /// Whether each is named after what it comes from: `mascot of`.
+    of_head: Vec<bool>,
 }
 
 impl RelationWords {
@@ -79,6 +81,7 @@ impl RelationWords {
         let mut ids: HashMap<String, u32> = HashMap::new();
         let mut words: Vec<String> = Vec::new();
         let mut relations = Vec::with_capacity(graph.relation_bound());
+        let mut of_head = Vec::with_capacity(graph.relation_bound());
         for id in 0..u32::try_from(graph.relation_bound()).expect("relation ids have 32 bits") {
             let label = graph.relation_label(RelationId(id))?;
             let mut of: Vec<(u32, f32)> = Vec::new();
@@ -101,12 +104,14 @@ impl RelationWords {
                 }
             }
             relations.push(of);
+            of_head.push(opened(&label).ends_with(" of"));
         }
         let texts: Vec<&str> = words.iter().map(String::as_str).collect();
         Ok(Self {
             rows: encoder.encode(&texts)?,
             stems: words.iter().map(|w| stem(w).into_owned()).collect(),
             relations,
+            of_head,
         })
     }
 
@@ -135,7 +140,8 @@ impl RelationWords {
         let near: Vec<f32> = self.relations.iter().map(|of| best(of, &cosines)).collect();
         let mean = near.iter().sum::<f32>() / near.len().max(1) as f32;
         let worth = match word {
-            "when" | "where" | "about" => STAND_IN,
+            "when" | "where" => STAND_IN,
+            "about" => 0.8,
             _ => 1.0,
         };
         Ok((self.relations.iter().zip(near))
@@ -171,7 +177,8 @@ fn parts(label: &str) -> Vec<&str> {
 }
 
 /// The affinities of the words of one question.
-pub(super) struct Affinity {
+pub(super) struct Affinity<'a> {
+    relations: &'a RelationWords,
     by_word: Vec<Vec<f32>>, // [words][relations]
     /// The greatest of each word.
     pub(super) best: Vec<f32>,
@@ -179,10 +186,10 @@ pub(super) struct Affinity {
     pub(super) nearest: Vec<usize>,
 }
 
-impl Affinity {
+impl<'a> Affinity<'a> {
     pub(super) fn new(
         words: &[Word],
-        relations: &RelationWords,
+        relations: &'a RelationWords,
         encoder: &dyn Encoder,
     ) -> Result<Self> {
         let by_word = words
@@ -202,10 +209,17 @@ impl Affinity {
             .map(|(row, &i)| row.get(i).copied().unwrap_or(0.0))
             .collect();
         Ok(Self {
+            relations,
             by_word,
             best,
             nearest,
         })
+    }
+
+    /// Whether a hop leads to what its relation is named after: `directed by` forward, `mascot of`
+    /// backward.
+    pub(super) fn leads_to_name(&self, hop: Hop) -> bool {
+        hop.forward != self.relations.of_head[hop.relation.index()]
     }
 
     /// a(w, r)

@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! score = max over cuts  Σ_j ( max_{w ∈ piece j} a(w, s_j) − λ_j ) − μ Σ_{w ∈ piece j} max(0, i(w) − a(w, s_j))
-//!         − τ·[the last step does not lead to what is asked for]
+//!         − τ·[the last step does not lead to what is asked for] + τ·[its ends are called so]
 //! ```
 //!
 //! i(w) is the affinity of w to the relation it names best, if it names any (at least
@@ -13,7 +13,8 @@
 //! and little where it only passes a node without a name. A step is also told by
 //!
 //! - a word that names no relation, if the step goes against its relation: relations are named
-//!   after what they lead to, so `films` is what they come from;
+//!   after what they lead to, so `films` is what they come from (those that end in `of`, such as
+//!   `mascot of`, are named after what they come from);
 //! - a word like `same` or `together`, if the step and its neighbour go there and back.
 
 use wherefore_graph::Hop;
@@ -47,12 +48,12 @@ pub(super) struct Step {
 /// A question, ready to score paths.
 pub(super) struct Aligner<'a> {
     reading: &'a Reading,
-    affinity: &'a Affinity,
+    affinity: &'a Affinity<'a>,
     orders: Vec<Vec<usize>>,
 }
 
 impl<'a> Aligner<'a> {
-    pub(super) fn new(reading: &'a Reading, affinity: &'a Affinity) -> Self {
+    pub(super) fn new(reading: &'a Reading, affinity: &'a Affinity<'a>) -> Self {
         let mut reading_orders = reading.orders();
         // `the film Alien`: the word says what the topic is, and no step
         let kind_of_topic = reading.left.first().copied().filter(|&w| {
@@ -83,14 +84,25 @@ impl<'a> Aligner<'a> {
         target.is_some_and(|word| word == "when")
     }
 
-    /// The score of a path; see the module.
-    pub(super) fn score(&self, steps: &[Step]) -> f32 {
+    /// The word for what is asked for, if it is a word for a kind of thing.
+    pub(super) fn target(&self) -> Option<&str> {
+        let word = &self.reading.words[self.reading.target?];
+        (word.kind == Kind::Plain).then_some(word.text.as_str())
+    }
+
+    /// The score of a path; see the module. `labelled` says that the labels of its ends hold the
+    /// word for what is asked for.
+    pub(super) fn score(&self, steps: &[Step], labelled: bool) -> f32 {
         let best = self
             .orders
             .iter()
             .map(|order| self.cut(steps, order))
             .fold(f32::NEG_INFINITY, f32::max);
-        best - self.off_target(steps)
+        if labelled {
+            best + TARGET
+        } else {
+            best - self.off_target(steps)
+        }
     }
 
     fn off_target(&self, steps: &[Step]) -> f32 {
@@ -101,10 +113,11 @@ impl<'a> Aligner<'a> {
             return 0.0;
         }
         let best = self.affinity.best[target];
+        let named = self.affinity.leads_to_name(last.hop);
         let reached = if best >= STRONG {
-            last.hop.forward && self.affinity.of(target, last.hop.relation) >= best - 0.15
+            named && self.affinity.of(target, last.hop.relation) >= best - 0.15
         } else {
-            !last.hop.forward
+            !named
         };
         if reached { 0.0 } else { TARGET }
     }
@@ -154,16 +167,19 @@ impl<'a> Aligner<'a> {
             }
             kind => {
                 let mut worth = own;
-                if kind == Kind::Plain && named < STRONG && !hop.forward {
+                let leads_to_name = self.affinity.leads_to_name(hop);
+                if kind == Kind::Plain && named < STRONG && !leads_to_name {
                     worth = worth.max(UNNAMED);
                 }
                 if self.reading.target == Some(w) && kind == Kind::Plain {
                     // what is asked for is what the relation leads to, or comes from
-                    if (named >= STRONG) != hop.forward {
+                    if (named >= STRONG) != leads_to_name {
                         worth = 0.0;
                     }
                 }
-                let lost = if named >= STRONG { named - worth } else { 0.0 };
+                // `where` may stand for a relation, but need not
+                let must = kind == Kind::Plain && named >= STRONG;
+                let lost = if must { named - worth } else { 0.0 };
                 (worth, lost.max(0.0))
             }
         }
@@ -171,7 +187,7 @@ impl<'a> Aligner<'a> {
 }
 
 /// Two words side by side that name the same relation tell one step: `release year`.
-fn merge(order: &mut Vec<usize>, reading: &Reading, affinity: &Affinity) {
+fn merge(order: &mut Vec<usize>, reading: &Reading, affinity: &Affinity<'_>) {
     let mut merged: Vec<usize> = Vec::with_capacity(order.len());
     for &w in order.iter() {
         if let Some(last) = merged.last_mut() {

@@ -16,7 +16,8 @@
 //! lengths are walked in full; each is a [`Plan`], and its triples and ends score σ(2·score).
 //!
 //! Limits: at most `sample` entities of a step's ends are looked at while paths are grown, so f_j
-//! is an estimate. A walk that leads back to its topic does not answer with it.
+//! is an estimate. A walk does not return to its topic, nor by the relation that it came by to where
+//! it came from, unless it leads nowhere else; that costs ½.
 
 mod affinity;
 mod align;
@@ -39,10 +40,13 @@ use crate::error::{Error, Result};
 use crate::link::Link;
 use crate::per_graph::PerGraph;
 use crate::question::Question;
-use crate::words::tokens;
+use crate::words::{stem, tokens};
 
 /// κ
 const COVERAGE: f32 = 0.2;
+
+/// What a step costs that only leads back.
+const BACK: f32 = 0.5;
 
 /// Edges of one entity that are read while paths are grown.
 const MAX_EDGES: usize = 512;
@@ -129,7 +133,9 @@ struct Path {
     steps: Vec<Step>,
     /// Some of the entities it leads to.
     ends: Vec<EntityId>,
-    /// κ Σ ln f
+    /// Those before its last step.
+    before: Vec<EntityId>,
+    /// κ Σ ln f, less what steps back cost
     coverage: f32,
     score: f32,
 }
@@ -195,6 +201,7 @@ impl RelationWalk {
         let mut layer = vec![Path {
             steps: Vec::new(),
             ends: vec![topic],
+            before: Vec::new(),
             coverage: 0.0,
             score: 0.0,
         }];
@@ -208,7 +215,8 @@ impl RelationWalk {
                 self.longer(path, topic, aligner, graph, &mut next)?;
             }
             for path in &next {
-                if path.steps.last().is_some_and(|s| !s.through) {
+                let answers = path.ends.iter().any(|&e| e != topic);
+                if answers && path.steps.last().is_some_and(|s| !s.through) {
                     let hops = path.steps.iter().map(|s| s.hop).collect();
                     done.push((hops, path.score));
                 }
@@ -234,7 +242,12 @@ impl RelationWalk {
         if told == self.config.hops {
             return Ok(());
         }
-        for (hop, step) in self.steps(&path.ends, topic, graph)? {
+        let last = path.steps.last().filter(|s| s.through).map(|s| s.hop);
+        for (hop, mut step) in self.steps(path, topic, graph)? {
+            // out of a node without a name by the relation that led in: only back
+            if undoes(hop, last) {
+                continue;
+            }
             let mut unnamed = 0;
             for &end in &step.ends {
                 unnamed += usize::from(!graph.is_named(end)?);
@@ -249,8 +262,15 @@ impl RelationWalk {
                 through: passing,
             });
             let share = step.takers as f32 / path.ends.len() as f32;
-            let coverage = path.coverage + COVERAGE * share.ln();
-            let mut score = aligner.score(&steps) + coverage;
+            let mut coverage = path.coverage + COVERAGE * share.ln();
+            if step.only_back {
+                coverage -= BACK;
+            }
+            let labelled = match aligner.target() {
+                Some(word) if !passing => are_called(&step.ends, word, graph)?,
+                _ => false,
+            };
+            let mut score = aligner.score(&steps, labelled) + coverage;
             if aligner.asks_when() && !passing {
                 score += if are_years(&step.ends, graph)? {
                     0.5
@@ -260,7 +280,8 @@ impl RelationWalk {
             }
             next.push(Path {
                 steps,
-                ends: step.ends,
+                ends: std::mem::take(&mut step.ends),
+                before: path.ends.clone(),
                 coverage,
                 score,
             });
@@ -268,16 +289,12 @@ impl RelationWalk {
         Ok(())
     }
 
-    /// Every step that some of the entities can take, with the ends that were seen.
-    fn steps(
-        &self,
-        from: &[EntityId],
-        topic: EntityId,
-        graph: &dyn Graph,
-    ) -> Result<Vec<(Hop, Taken)>> {
+    /// Every step that some of the path's ends can take, with the ends that were seen.
+    fn steps(&self, path: &Path, topic: EntityId, graph: &dyn Graph) -> Result<Vec<(Hop, Taken)>> {
         let naming = graph.naming_relations();
         let mut steps: HashMap<Hop, Taken> = HashMap::new();
-        for &entity in from {
+        let last = path.steps.last().map(|s| s.hop);
+        for &entity in &path.ends {
             for (forward, edges) in [
                 (true, graph.outgoing(entity)?),
                 (false, graph.incoming(entity)?),
@@ -290,20 +307,26 @@ impl RelationWalk {
                     if !naming.contains(&relation) {
                         let hop = Hop { relation, forward };
                         let taken = steps.entry(hop).or_default();
-                        taken.add(
-                            &edges[at..end.min(at + MAX_EDGES)],
-                            topic,
-                            self.config.sample,
-                        );
+                        let before = if undoes(hop, last) {
+                            &path.before[..]
+                        } else {
+                            &[]
+                        };
+                        let back = |e: EntityId| e == topic || before.contains(&e);
+                        let some = &edges[at..end.min(at + MAX_EDGES)];
+                        taken.add(some, &back, self.config.sample);
                     }
                     at = end;
                 }
             }
         }
-        let mut steps: Vec<(Hop, Taken)> = steps
-            .into_iter()
-            .filter(|(_, taken)| taken.takers > 0)
-            .collect();
+        let mut steps: Vec<(Hop, Taken)> = steps.into_iter().collect();
+        for (_, taken) in &mut steps {
+            if taken.ends.is_empty() {
+                taken.only_back = true;
+                taken.ends = std::mem::take(&mut taken.back);
+            }
+        }
         steps.sort_by_key(|(hop, _)| *hop);
         Ok(steps)
     }
@@ -372,23 +395,35 @@ struct Taken {
     takers: usize,
     /// Some of its ends, each once.
     ends: Vec<EntityId>,
+    /// Some of those that lead back.
+    back: Vec<EntityId>,
+    /// Whether `ends` are of the latter kind.
+    only_back: bool,
     seen: HashSet<EntityId>,
 }
 
 impl Taken {
-    fn add(&mut self, edges: &[Edge], topic: EntityId, sample: usize) {
-        let mut leads = false;
-        for edge in edges.iter().filter(|e| e.entity != topic) {
-            leads = true;
+    fn add(&mut self, edges: &[Edge], is_back: &dyn Fn(EntityId) -> bool, sample: usize) {
+        self.takers += 1;
+        for edge in edges {
             if self.ends.len() == sample {
                 break;
             }
-            if self.seen.insert(edge.entity) {
+            if !self.seen.insert(edge.entity) {
+                continue;
+            }
+            if is_back(edge.entity) {
+                self.back.push(edge.entity);
+            } else {
                 self.ends.push(edge.entity);
             }
         }
-        self.takers += usize::from(leads);
     }
+}
+
+/// Whether a hop goes back by the relation of the hop before it.
+pub(crate) fn undoes(hop: Hop, last: Option<Hop>) -> bool {
+    last.is_some_and(|l| l.relation == hop.relation && l.forward != hop.forward)
 }
 
 /// The best paths, best first; of equals the shorter.
@@ -409,11 +444,14 @@ fn follow(
     limit: usize,
 ) -> Result<(Vec<Triple>, Vec<EntityId>, bool)> {
     let mut layers: Vec<Vec<Triple>> = Vec::new();
+    let mut before: Vec<EntityId> = Vec::new();
     let mut front = vec![plan.topic];
     let mut left = limit;
-    for hop in &plan.hops {
+    for (j, hop) in plan.hops.iter().enumerate() {
+        let returns = j > 0 && undoes(*hop, Some(plan.hops[j - 1]));
+        let back = |e: EntityId| e == plan.topic || returns && before.binary_search(&e).is_ok();
         let mut layer = Vec::new();
-        let mut next = HashSet::new();
+        let mut only_back = Vec::new();
         for &entity in &front {
             let edges = if hop.forward {
                 graph.outgoing(entity)?
@@ -428,17 +466,23 @@ fn follow(
                 if left == 0 {
                     break;
                 }
-                if edge.entity == plan.topic {
-                    continue;
+                let triple = triple(entity, hop, edge.entity);
+                if back(edge.entity) {
+                    only_back.push(triple);
+                } else {
+                    left -= 1;
+                    layer.push(triple);
                 }
-                left -= 1;
-                next.insert(edge.entity);
-                layer.push(triple(entity, hop, edge.entity));
             }
         }
-        layers.push(layer);
-        front = next.into_iter().collect();
+        if layer.is_empty() {
+            layer = only_back;
+        }
+        before = front;
+        front = layer.iter().map(|t| far(hop, t)).collect();
         front.sort_unstable();
+        front.dedup();
+        layers.push(layer);
     }
     // what leads nowhere is no evidence
     let mut wanted: HashSet<EntityId> = front.iter().copied().collect();
@@ -475,6 +519,15 @@ fn triple(near: EntityId, hop: &Hop, far: EntityId) -> Triple {
     }
 }
 
+/// Where a triple leads when walked by a hop.
+fn far(hop: &Hop, triple: &Triple) -> EntityId {
+    if hop.forward {
+        triple.tail
+    } else {
+        triple.head
+    }
+}
+
 fn sigmoid(x: f32) -> f32 {
     1.0 / (1.0 + (-x).exp())
 }
@@ -490,6 +543,18 @@ fn are_years(entities: &[EntityId], graph: &dyn Graph) -> Result<bool> {
         years += usize::from(digits == 4 && rest.is_none_or(|&b| b == b'-'));
     }
     Ok(years * 2 > looked)
+}
+
+/// Whether most of the labels hold a word with the stem of `word`: World Series 2010, `series`.
+fn are_called(entities: &[EntityId], word: &str, graph: &dyn Graph) -> Result<bool> {
+    let wanted = stem(word);
+    let mut called = 0;
+    let looked = entities.len().min(16);
+    for &entity in &entities[..looked] {
+        let label = normalise(&graph.entity_label(entity)?);
+        called += usize::from(label.split(' ').any(|w| stem(w) == wanted));
+    }
+    Ok(called * 2 > looked)
 }
 
 /// Where the label stands in the question, as a byte range.
