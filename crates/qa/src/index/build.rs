@@ -36,7 +36,7 @@ const READ: u32 = 16 << 10;
 /// Texts that are encoded at a time.
 const BATCH: usize = 2048;
 /// How often finished rows are made safe.
-const SAFE_EVERY: Duration = Duration::from_secs(1);
+const SAFE_EVERY: Duration = Duration::from_millis(250);
 
 /// What a half-made folder was made for. It is taken up again only for the same.
 #[derive(Debug, Serialize, Deserialize)]
