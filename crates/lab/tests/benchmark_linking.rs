@@ -3,7 +3,6 @@
 //! The data is not part of the repository: `WHEREFORE_DATA` names its folder, else `../shared/data`
 //! beside the repository is tried. Without it, the test says that it was skipped. Test parts are
 //! left alone here; `experiments/linking.sh` measures them.
-#![expect(clippy::print_stdout, reason = "a test says what it skipped")]
 #![expect(clippy::unwrap_used, reason = "a test may fail")]
 
 use std::path::{Path, PathBuf};

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! # words <tab> entity
-//! the big apple	New York City
-//! it	-
+//! the big apple <tab> New York City
+//! it <tab> -
 //! ```
 //!
 //! Such words always mean that entity, whatever else bears the name; `-` says that they mean

@@ -326,10 +326,11 @@ mod tests {
                 let mut best = (naive(a0, b0) + usize::from(x != y))
                     .min(naive(a0, b) + 1)
                     .min(naive(a, b0) + 1);
-                if let ([a1 @ .., x1], [b1 @ .., y1]) = (a0, b0) {
-                    if x == y1 && x1 == y {
-                        best = best.min(naive(a1, b1) + 1);
-                    }
+                if let ([a1 @ .., x1], [b1 @ .., y1]) = (a0, b0)
+                    && x == y1
+                    && x1 == y
+                {
+                    best = best.min(naive(a1, b1) + 1);
                 }
                 best
             }

@@ -53,7 +53,11 @@ const SPELLINGS: usize = 4;
 /// words of the graph.
 const MAX_UNKNOWN: usize = 8;
 
-/// Graphs with more entities are linked by whole names alone: their words are not all read.
+/// In graphs with more entities, parts of names and misspelt names are looked for only where no
+/// whole name was found: reading the words of all names takes a second for each million.
+const LARGE: usize = 500_000;
+
+/// In graphs with more entities they are not looked for at all.
 const MAX_LEXICON_ENTITIES: usize = 20_000_000;
 
 /// Of a mention's candidates, those are linked that score this share of its best one.
@@ -295,7 +299,12 @@ impl Reading<'_> {
                 spans.push(span);
             }
         }
-        let Some(lexicon) = self.linker.lexicon(self.graph)? else {
+        let sure = !spans.is_empty() && self.graph.entity_bound() > LARGE;
+        let lexicon = match sure {
+            true => None,
+            false => self.linker.lexicon(self.graph)?,
+        };
+        let Some(lexicon) = lexicon else {
             spans.append(&mut weak);
             return self.ranked(spans, None);
         };

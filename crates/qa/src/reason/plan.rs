@@ -2,10 +2,10 @@
 //!
 //! ```text
 //! answers     = the ends of the first plan that has any; more ways lead to the first ones
-//! confidence  = s(plan) − ½ · s(best plan that leads elsewhere)
+//! confidence  = s(plan) − ½ · s(best rival)
 //! ```
 //!
-//! It is no probability. Nodes without a name are passed through and never answers.
+//! A rival leads elsewhere, and is not the same plan carried on or broken off. It is no probability. Nodes without a name are passed through and never answers.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,10 @@ pub(super) fn follow(selection: &Selection, graph: &dyn Graph) -> Result<Conclus
         }
         match &chosen {
             None if !named.is_empty() => chosen = Some((plan, named)),
-            Some((_, best)) if named.keys().any(|end| !best.contains_key(end)) => {
+            Some((best, ends))
+                if !is_same_thought(best, plan)
+                    && named.keys().any(|end| !ends.contains_key(end)) =>
+            {
                 rival = rival.max(plan.score);
             }
             _ => {}
@@ -58,6 +61,11 @@ pub(super) fn follow(selection: &Selection, graph: &dyn Graph) -> Result<Conclus
             .collect(),
         ..Conclusion::default()
     })
+}
+
+/// Whether one plan is the other, carried on or broken off.
+fn is_same_thought(a: &Plan, b: &Plan) -> bool {
+    a.topic == b.topic && (a.hops.starts_with(&b.hops) || b.hops.starts_with(&a.hops))
 }
 
 /// Where the plan leads inside the evidence: not back to where it came from, unless nowhere else.
@@ -105,6 +113,7 @@ mod tests {
             ("b", "s", "x"),
             ("b", "s", "y"),
             ("c", "s", "y"),
+            ("a", "q", "z"),
         ]);
         let entity = |name: &str| graph.entities_named(name, NameMatch::Exact).unwrap()[0];
         let hop = |name: &str| Hop {
@@ -121,16 +130,17 @@ mod tests {
             topics: vec![entity("a")],
             plans: vec![
                 plan(vec![hop("r"), hop("s")], 0.8),
-                plan(vec![hop("r")], 0.4),
+                plan(vec![hop("r")], 0.6),
+                plan(vec![hop("q")], 0.4),
             ],
             ..Selection::default()
         };
         let done = follow(&selection, &graph).unwrap();
         let answers: Vec<EntityId> = done.answers.iter().map(|a| a.entity).collect();
         assert_eq!(answers, [entity("y"), entity("x")]);
-        // 0.8 − 0.4 / 2
+        // 0.8 − 0.4 / 2: the second plan is the first, broken off
         assert!((done.answers[0].confidence - 0.6).abs() < 1e-6);
-        assert_eq!(done.answers[0].path, [0, 3]);
+        assert_eq!(done.answers[0].path, [0, 4]);
         let nothing = follow(&Selection::default(), &graph).unwrap();
         assert!(nothing.answers.is_empty() && nothing.reason.is_some());
     }

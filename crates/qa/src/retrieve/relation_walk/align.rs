@@ -130,8 +130,8 @@ impl<'a> Aligner<'a> {
             let told: Vec<(f32, f32)> = order.iter().map(|&w| self.told(steps, j, w)).collect();
             let cost = if steps[j].through { THROUGH } else { STEP };
             let mut after = vec![f32::NEG_INFINITY; count + 1];
-            for from in 0..=count {
-                if before[from] == f32::NEG_INFINITY {
+            for (from, &so_far) in before.iter().enumerate() {
+                if so_far == f32::NEG_INFINITY {
                     continue;
                 }
                 let (mut best, mut untold) = (0.0f32, 0.0);
@@ -140,7 +140,7 @@ impl<'a> Aligner<'a> {
                         best = best.max(told[to - 1].0);
                         untold += told[to - 1].1;
                     }
-                    let value = before[from] + best - UNTOLD * untold - cost;
+                    let value = so_far + best - UNTOLD * untold - cost;
                     after[to] = after[to].max(value);
                 }
             }

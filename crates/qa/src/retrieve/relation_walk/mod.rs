@@ -128,6 +128,9 @@ impl RelationWalk {
     }
 }
 
+/// A path with its score.
+type Scored = (Vec<Hop>, f32);
+
 /// A path while it grows.
 struct Path {
     steps: Vec<Step>,
@@ -197,7 +200,7 @@ impl RelationWalk {
         aligner: &Aligner<'_>,
         graph: &dyn Graph,
         deadline: Instant,
-    ) -> Result<(Vec<(Vec<Hop>, f32)>, bool)> {
+    ) -> Result<(Vec<Scored>, bool)> {
         let mut layer = vec![Path {
             steps: Vec::new(),
             ends: vec![topic],
@@ -205,7 +208,7 @@ impl RelationWalk {
             coverage: 0.0,
             score: 0.0,
         }];
-        let mut done: Vec<(Vec<Hop>, f32)> = Vec::new();
+        let mut done: Vec<Scored> = Vec::new();
         for _ in 0..self.config.hops + MAX_THROUGH {
             let mut next = Vec::new();
             for path in &layer {
@@ -427,7 +430,7 @@ pub(crate) fn undoes(hop: Hop, last: Option<Hop>) -> bool {
 }
 
 /// The best paths, best first; of equals the shorter.
-fn best(mut done: Vec<(Vec<Hop>, f32)>, count: usize) -> Vec<(Vec<Hop>, f32)> {
+fn best(mut done: Vec<Scored>, count: usize) -> Vec<Scored> {
     done.sort_by(|a, b| {
         b.1.total_cmp(&a.1)
             .then_with(|| a.0.len().cmp(&b.0.len()))
