@@ -31,7 +31,7 @@ const DOMAIN: f32 = 0.6;
 const STAND_IN: f32 = 0.6;
 
 /// Words that relations seldom have, and what relations have instead.
-const STAND_INS: [(&[&str], &[&str]); 4] = [
+const STAND_INS: [(&[&str], &[&str]); 12] = [
     (&["when"], &["year", "date"]),
     (&["where"], &["place", "location"]),
     (
@@ -63,6 +63,40 @@ const STAND_INS: [(&[&str], &[&str]); 4] = [
         ],
         &["genre", "type", "category"],
     ),
+    (
+        &["dad", "father", "mom", "mother", "mum", "parent", "parents"],
+        &["parent", "father", "mother"],
+    ),
+    (
+        &[
+            "couple", "darling", "half", "husband", "married", "partner", "spouse", "wife",
+        ],
+        &["spouse", "partner", "married", "marriage"],
+    ),
+    (
+        &[
+            "child",
+            "children",
+            "daughter",
+            "heir",
+            "kid",
+            "kids",
+            "offspring",
+            "son",
+        ],
+        &["child", "offspring"],
+    ),
+    (&["sex"], &["gender"]),
+    (&["belief", "faith"], &["religion"]),
+    (
+        &["citizenship", "nation"],
+        &["nationality", "country", "citizenship"],
+    ),
+    (
+        &["career", "job", "occupation", "work"],
+        &["profession", "occupation"],
+    ),
+    (&["birthplace"], &["birth"]),
 ];
 
 /// The words of the relations of a graph.
