@@ -37,7 +37,9 @@ const THREADS: usize = 2;
 
 fn main() -> Outcome<()> {
     let arguments: Vec<String> = std::env::args().collect();
-    let test = arguments.iter().any(|argument| argument == "--test");
+    let asked = |name: &str| arguments.iter().any(|argument| argument == name);
+    // `cargo test` runs it too, without `--bench`
+    let test = asked("--test") || !asked("--bench");
     let runs = match arguments.iter().position(|argument| argument == "--runs") {
         Some(at) => arguments
             .get(at + 1)
