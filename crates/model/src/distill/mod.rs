@@ -83,7 +83,7 @@ pub enum DistillProgress {
 /// short texts of the kind it will meet: labels, relations, questions; without them only the first
 /// stage runs.
 ///
-/// The same teacher, texts and options give the same table on the same machine.
+/// The same teacher, texts and options give the same table but for rounding.
 pub fn distill(
     teacher: &TransformerEncoder,
     texts: &[&str],
