@@ -99,7 +99,8 @@ impl Step {
         }
     }
 
-    fn new(from: EntityId, edge: Edge, forward: bool) -> Self {
+    /// The step along an edge of `from`: an outgoing one if it goes forward.
+    pub fn new(from: EntityId, edge: Edge, forward: bool) -> Self {
         let (head, tail) = if forward {
             (from, edge.entity)
         } else {

@@ -23,6 +23,13 @@ pub struct Hop {
     pub forward: bool,
 }
 
+impl Hop {
+    /// Whether it walks the relation of another hop the other way.
+    pub fn undoes(&self, other: &Hop) -> bool {
+        self.relation == other.relation && self.forward != other.forward
+    }
+}
+
 /// Where a sequence of relations leads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reached {

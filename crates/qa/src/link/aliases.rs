@@ -14,8 +14,9 @@ use std::fs;
 use std::path::Path;
 
 use wherefore_graph::names::normalise;
-use wherefore_graph::{EntityId, Graph, NameMatch};
+use wherefore_graph::{EntityId, Graph};
 
+use super::names::surely_named;
 use crate::error::{Error, Result};
 
 /// An alias file is small; this is larger than any written by hand.
@@ -82,16 +83,7 @@ impl Aliases {
         let Some(name) = meaning else {
             return Ok(Some(Vec::new()));
         };
-        for how in [NameMatch::Exact, NameMatch::Normalised] {
-            let found = graph.entities_named(name, how)?;
-            if !found.is_empty() {
-                return Ok(Some(found));
-            }
-        }
-        Err(Error::NoSuchTopic {
-            name: name.clone(),
-            near: super::names::near(name, graph)?,
-        })
+        surely_named(name, graph).map(Some)
     }
 }
 

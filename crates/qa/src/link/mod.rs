@@ -2,6 +2,7 @@
 
 mod aliases;
 mod lexicon;
+mod mentions;
 mod names;
 mod nationalities;
 mod rank;

@@ -55,6 +55,18 @@ pub(super) fn partial_quality(share: f32) -> f32 {
     0.3 + 0.5 * share
 }
 
+/// Candidates that were all recognised in one way.
+pub(super) fn found(entities: Vec<EntityId>, how: How, quality: f32) -> Vec<Found> {
+    entities
+        .into_iter()
+        .map(|entity| Found {
+            entity,
+            how,
+            quality,
+        })
+        .collect()
+}
+
 /// Ranks the candidates of mentions of one question.
 pub(super) struct Ranker<'a> {
     pub(super) graph: &'a dyn Graph,

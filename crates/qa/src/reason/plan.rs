@@ -9,11 +9,11 @@
 
 use std::collections::BTreeMap;
 
-use wherefore_graph::{EntityId, Graph};
+use wherefore_graph::{EntityId, Graph, Step};
 
 use super::{Candidate, Conclusion};
 use crate::error::Result;
-use crate::retrieve::{Plan, undoes};
+use crate::retrieve::Plan;
 use crate::select::Selection;
 
 /// The ends of a plan: in how many ways each is reached, and one of them.
@@ -72,20 +72,20 @@ fn is_same_thought(a: &Plan, b: &Plan) -> bool {
 fn ends(plan: &Plan, selection: &Selection) -> Ends {
     let mut before = Ends::new();
     let mut front: Ends = [(plan.topic, (1, Vec::new()))].into();
-    for (j, &hop) in plan.hops.iter().enumerate() {
-        let returns = j > 0 && undoes(hop, Some(plan.hops[j - 1]));
+    for (j, hop) in plan.hops.iter().enumerate() {
+        let returns = j > 0 && hop.undoes(&plan.hops[j - 1]);
         let mut next = Ends::new();
         let mut back = Ends::new();
         for (i, (t, _)) in selection.triples.iter().enumerate() {
-            let (near, far) = if hop.forward {
-                (t.head, t.tail)
-            } else {
-                (t.tail, t.head)
-            };
             if t.relation != hop.relation {
                 continue;
             }
-            if let Some((ways, path)) = front.get(&near) {
+            let step = Step {
+                triple: *t,
+                forward: hop.forward,
+            };
+            if let Some((ways, path)) = front.get(&step.from()) {
+                let far = step.to();
                 let is_back = far == plan.topic || returns && before.contains_key(&far);
                 let reached = if is_back { &mut back } else { &mut next }
                     .entry(far)

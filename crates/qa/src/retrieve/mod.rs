@@ -10,7 +10,6 @@ use crate::link::Link;
 use crate::question::Question;
 
 pub use overlap::{Overlap, OverlapConfig};
-pub(crate) use relation_walk::undoes;
 pub use relation_walk::{RelationWalk, RelationWalkConfig};
 
 /// A question's subgraph with a score for every triple and every entity.

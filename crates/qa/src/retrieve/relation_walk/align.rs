@@ -156,11 +156,7 @@ impl<'a> Aligner<'a> {
         let own = self.affinity.of(w, hop.relation);
         match self.reading.words[w].kind {
             Kind::Same => {
-                let back = |other: Option<&Step>| {
-                    other.is_some_and(|o| {
-                        o.hop.relation == hop.relation && o.hop.forward != hop.forward
-                    })
-                };
+                let back = |other: Option<&Step>| other.is_some_and(|o| o.hop.undoes(&hop));
                 let pair = back(steps.get(j + 1)) || j > 0 && back(steps.get(j - 1));
                 let worth = if pair { SAME } else { own };
                 (worth, 0.5 * (SAME - worth).max(0.0))

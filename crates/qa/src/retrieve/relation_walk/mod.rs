@@ -21,6 +21,7 @@
 
 mod affinity;
 mod align;
+mod follow;
 mod reading;
 
 use std::sync::Arc;
@@ -34,6 +35,7 @@ use wherefore_model::{Encoder, encode};
 
 use self::affinity::{Affinity, RelationWords};
 use self::align::{Aligner, Step};
+use self::follow::follow;
 use self::reading::Reading;
 use super::{Plan, Retriever, ScoredTriples};
 use crate::error::{Error, Result};
@@ -248,7 +250,7 @@ impl RelationWalk {
         let last = path.steps.last().filter(|s| s.through).map(|s| s.hop);
         for (hop, mut step) in self.steps(path, topic, graph)? {
             // out of a node without a name by the relation that led in: only back
-            if undoes(hop, last) {
+            if last.is_some_and(|last| hop.undoes(&last)) {
                 continue;
             }
             let mut unnamed = 0;
@@ -310,10 +312,9 @@ impl RelationWalk {
                     if !naming.contains(&relation) {
                         let hop = Hop { relation, forward };
                         let taken = steps.entry(hop).or_default();
-                        let before = if undoes(hop, last) {
-                            &path.before[..]
-                        } else {
-                            &[]
+                        let before = match last {
+                            Some(last) if hop.undoes(&last) => &path.before[..],
+                            _ => &[],
                         };
                         let back = |e: EntityId| e == topic || before.contains(&e);
                         let some = &edges[at..end.min(at + MAX_EDGES)];
@@ -424,11 +425,6 @@ impl Taken {
     }
 }
 
-/// Whether a hop goes back by the relation of the hop before it.
-pub(crate) fn undoes(hop: Hop, last: Option<Hop>) -> bool {
-    last.is_some_and(|l| l.relation == hop.relation && l.forward != hop.forward)
-}
-
 /// The best paths, best first; of equals the shorter.
 fn best(mut done: Vec<Scored>, count: usize) -> Vec<Scored> {
     done.sort_by(|a, b| {
@@ -440,124 +436,34 @@ fn best(mut done: Vec<Scored>, count: usize) -> Vec<Scored> {
     done
 }
 
-/// The triples of a plan that lead to an end, its ends, and whether that is all of them.
-fn follow(
-    plan: &Plan,
-    graph: &dyn Graph,
-    limit: usize,
-) -> Result<(Vec<Triple>, Vec<EntityId>, bool)> {
-    let mut layers: Vec<Vec<Triple>> = Vec::new();
-    let mut before: Vec<EntityId> = Vec::new();
-    let mut front = vec![plan.topic];
-    let mut left = limit;
-    for (j, hop) in plan.hops.iter().enumerate() {
-        let returns = j > 0 && undoes(*hop, Some(plan.hops[j - 1]));
-        let back = |e: EntityId| e == plan.topic || returns && before.binary_search(&e).is_ok();
-        let mut layer = Vec::new();
-        let mut only_back = Vec::new();
-        for &entity in &front {
-            let edges = if hop.forward {
-                graph.outgoing(entity)?
-            } else {
-                graph.incoming(entity)?
-            };
-            let from = edges.partition_point(|e| e.relation < hop.relation);
-            for edge in edges[from..]
-                .iter()
-                .take_while(|e| e.relation == hop.relation)
-            {
-                if left == 0 {
-                    break;
-                }
-                let triple = triple(entity, hop, edge.entity);
-                if back(edge.entity) {
-                    only_back.push(triple);
-                } else {
-                    left -= 1;
-                    layer.push(triple);
-                }
-            }
-        }
-        if layer.is_empty() {
-            layer = only_back;
-        }
-        before = front;
-        front = layer.iter().map(|t| far(hop, t)).collect();
-        front.sort_unstable();
-        front.dedup();
-        layers.push(layer);
-    }
-    // what leads nowhere is no evidence
-    let mut wanted: HashSet<EntityId> = front.iter().copied().collect();
-    let mut kept = Vec::new();
-    for (hop, layer) in plan.hops.iter().zip(&layers).rev() {
-        let mut before = HashSet::new();
-        for t in layer {
-            let (near, far) = if hop.forward {
-                (t.head, t.tail)
-            } else {
-                (t.tail, t.head)
-            };
-            if wanted.contains(&far) {
-                before.insert(near);
-                kept.push(*t);
-            }
-        }
-        wanted = before;
-    }
-    kept.reverse();
-    Ok((kept, front, left > 0))
-}
-
-fn triple(near: EntityId, hop: &Hop, far: EntityId) -> Triple {
-    let (head, tail) = if hop.forward {
-        (near, far)
-    } else {
-        (far, near)
-    };
-    Triple {
-        head,
-        relation: hop.relation,
-        tail,
-    }
-}
-
-/// Where a triple leads when walked by a hop.
-fn far(hop: &Hop, triple: &Triple) -> EntityId {
-    if hop.forward {
-        triple.tail
-    } else {
-        triple.head
-    }
-}
-
 fn sigmoid(x: f32) -> f32 {
     1.0 / (1.0 + (-x).exp())
 }
 
 /// Whether most of the labels are years or dates.
 fn are_years(entities: &[EntityId], graph: &dyn Graph) -> Result<bool> {
-    let mut years = 0;
-    let looked = entities.len().min(16);
-    for &entity in &entities[..looked] {
-        let label = graph.entity_label(entity)?;
+    most(entities, graph, |label| {
         let digits = label.bytes().take_while(u8::is_ascii_digit).count();
-        let rest = label.as_bytes().get(4);
-        years += usize::from(digits == 4 && rest.is_none_or(|&b| b == b'-'));
-    }
-    Ok(years * 2 > looked)
+        digits == 4 && label.as_bytes().get(4).is_none_or(|&b| b == b'-')
+    })
 }
 
 /// Whether most of the labels hold a word with the stem of `word`: World Series 2010, `series`.
 fn are_called(entities: &[EntityId], word: &str, graph: &dyn Graph) -> Result<bool> {
     let wanted = stem(word);
-    let mut called = 0;
-    let looked = entities.len().min(16);
-    for &entity in &entities[..looked] {
-        let label = normalise(&graph.entity_label(entity)?);
-        called += usize::from(label.split(' ').any(|w| stem(w) == wanted));
+    most(entities, graph, |label| {
+        normalise(label).split(' ').any(|w| stem(w) == wanted)
+    })
+}
+
+/// Whether more than half of the labels are so; the first few stand for all.
+fn most(entities: &[EntityId], graph: &dyn Graph, is_so: impl Fn(&str) -> bool) -> Result<bool> {
+    let looked = &entities[..entities.len().min(16)];
+    let mut so = 0;
+    for &entity in looked {
+        so += usize::from(is_so(&graph.entity_label(entity)?));
     }
-    Ok(called * 2 > looked)
+    Ok(so * 2 > looked.len())
 }
 
 /// Where the label stands in the question, as a byte range.
@@ -576,12 +482,12 @@ fn label_span(text: &str, label: &str) -> Option<(usize, usize)> {
 
 #[cfg(test)]
 mod tests {
-    use wherefore_graph::{MemoryGraph, NameMatch, toy};
+    use wherefore_graph::{MemoryGraph, toy};
 
     use super::*;
     use crate::link::{Linker, Names, NamesConfig};
 
-    fn movies() -> MemoryGraph {
+    pub(super) fn movies() -> MemoryGraph {
         MemoryGraph::from_names([
             ("Alien", "directed_by", "Ridley Scott"),
             ("Alien", "starred_actors", "Sigourney Weaver"),
@@ -648,29 +554,6 @@ mod tests {
             assert_eq!(found, hops, "{text}");
             assert!(ends.contains(&end.to_owned()), "{text}: {ends:?}");
         }
-    }
-
-    #[test]
-    fn only_triples_that_lead_to_an_end_are_evidence() {
-        let graph = movies();
-        let relation = |name: &str| graph.relation_named(name).unwrap().unwrap();
-        let hop = |name: &str, forward| Hop {
-            relation: relation(name),
-            forward,
-        };
-        let plan = Plan {
-            topic: graph.entities_named("Alien", NameMatch::Exact).unwrap()[0],
-            hops: vec![
-                hop("starred_actors", true),
-                hop("starred_actors", false),
-                hop("has_genre", true),
-            ],
-            score: 1.0,
-        };
-        let (triples, ends, whole) = follow(&plan, &graph, 100).unwrap();
-        assert_eq!((triples.len(), ends.len(), whole), (3, 1, true));
-        let (_, _, whole) = follow(&plan, &graph, 2).unwrap();
-        assert!(!whole);
     }
 
     #[test]
