@@ -254,6 +254,73 @@ pub enum Error {
         given_dim: usize,
     },
 
+    /// A server that gives no reply.
+    #[error("the language model server `{url}` cannot be reached: {reason}")]
+    ServerUnreachable {
+        /// Its base URL.
+        url: String,
+        /// What the network said.
+        reason: String,
+    },
+
+    /// A server that does not do what it was asked.
+    #[error("the language model server `{url}` refused with status {status}: {reason}")]
+    ServerRefused {
+        /// Its base URL.
+        url: String,
+        /// The status of its reply.
+        status: u16,
+        /// What it said.
+        reason: String,
+        /// The environment variable that holds the key.
+        key_env: String,
+    },
+
+    /// A reply that is no completion.
+    #[error("the language model server `{url}` sent no whole completion: {reason}")]
+    BadReply {
+        /// Its base URL.
+        url: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+
+    /// A script that does not parse or says nothing to a prompt.
+    #[error("the script `{path}` cannot be used: {reason}")]
+    BadScript {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+
+    /// A prompt that leaves no room for a completion.
+    #[error("the prompt has {tokens} tokens, and the language model reads {context}")]
+    PromptTooLong {
+        /// Tokens of the prompt.
+        tokens: usize,
+        /// Tokens that prompt and completion may have together.
+        context: usize,
+    },
+
+    /// A GGUF file that is cut short or of another kind.
+    #[error("language model `{path}` is damaged or of another kind: {reason}")]
+    BadGguf {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+
+    /// A chat template that does not render.
+    #[error("the chat template of `{path}` does not render: {reason}")]
+    BadTemplate {
+        /// The file that holds it.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+
     /// A tensor operation failed: our own fault.
     #[error("a tensor operation failed")]
     Compute(#[from] candle_core::Error),
@@ -314,6 +381,32 @@ impl Error {
             Error::OtherEncoder { wanted, .. } => Some(format!(
                 "pass the encoder it was trained with, `--encoder {wanted}`, or train it again"
             )),
+            Error::ServerUnreachable { .. } => Some(
+                "check that the server runs and that the URL is its base, as in \
+                 `http://localhost:8080/v1#MODEL`"
+                    .into(),
+            ),
+            Error::ServerRefused {
+                status: 401 | 403,
+                key_env,
+                ..
+            } => Some(format!("put the key into the environment variable `{key_env}`")),
+            Error::ServerRefused { status: 404, .. } => Some(
+                "check the model's name and the base URL, as in `http://localhost:8080/v1#MODEL`"
+                    .into(),
+            ),
+            Error::ServerRefused { status: 429, .. } => {
+                Some("wait, or allow more with `#MODEL?retries=N`".into())
+            }
+            Error::BadReply { .. } => {
+                Some("check that the URL is the base of an OpenAI-compatible server".into())
+            }
+            Error::PromptTooLong { .. } => Some(
+                "allow less evidence with `reason.evidence_tokens`, or use a model with a longer \
+                 context"
+                    .into(),
+            ),
+            Error::BadGguf { .. } => Some("download the file again, or use another".into()),
             Error::Hub { repository, .. } => Some(format!(
                 "download the files of `{repository}` where the network allows it, and add the \
                  folder with `wherefore model add FOLDER`"
@@ -350,6 +443,13 @@ impl Error {
             Error::BadCheckpoint { .. } => "bad-checkpoint",
             Error::OtherMethod { .. } => "other-method",
             Error::OtherEncoder { .. } => "other-encoder",
+            Error::ServerUnreachable { .. } => "server-unreachable",
+            Error::ServerRefused { .. } => "server-refused",
+            Error::BadReply { .. } => "bad-reply",
+            Error::BadScript { .. } => "bad-script",
+            Error::PromptTooLong { .. } => "prompt-too-long",
+            Error::BadGguf { .. } => "bad-gguf",
+            Error::BadTemplate { .. } => "bad-template",
             Error::Compute(_) => "compute",
         }
     }

@@ -5,6 +5,7 @@ pub mod checkpoint;
 pub mod distill;
 pub mod encode;
 mod error;
+pub mod language;
 pub mod models;
 pub mod optimise;
 pub mod qr_gat;
@@ -13,6 +14,7 @@ pub mod tensor;
 
 pub use encode::{Embeddings, Encoder};
 pub use error::{Error, Result};
+pub use language::LanguageModel;
 pub use random::Random;
 
 // only for its features: see the workspace's Cargo.toml

@@ -94,10 +94,15 @@ pub fn models_folder() -> PathBuf {
     if let Some(folder) = std::env::var_os("WHEREFORE_MODELS") {
         return folder.into();
     }
-    let cache = std::env::var_os("XDG_CACHE_HOME")
+    user_cache().join("wherefore-models")
+}
+
+/// The user's cache folder.
+pub(crate) fn user_cache() -> PathBuf {
+    std::env::var_os("XDG_CACHE_HOME")
         .map(PathBuf::from)
-        .or_else(|| Some(std::env::home_dir()?.join(".cache")));
-    cache.unwrap_or_default().join("wherefore-models")
+        .or_else(|| Some(std::env::home_dir()?.join(".cache")))
+        .unwrap_or_default()
 }
 
 /// Where the model `name` lies: a path as given, or a model of the models folder.
