@@ -390,7 +390,9 @@ impl Error {
                 status: 401 | 403,
                 key_env,
                 ..
-            } => Some(format!("put the key into the environment variable `{key_env}`")),
+            } => Some(format!(
+                "put the key into the environment variable `{key_env}`"
+            )),
             Error::ServerRefused { status: 404, .. } => Some(
                 "check the model's name and the base URL, as in `http://localhost:8080/v1#MODEL`"
                     .into(),

@@ -59,7 +59,8 @@ fn request(stream: &TcpStream) -> String {
 fn says(status: &'static str, kind: &'static str, body: impl Into<Vec<u8>>) -> Reply {
     let body = body.into();
     Box::new(move |stream| {
-        let head = format!("HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nConnection: close\r\n\r\n");
+        let head =
+            format!("HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nConnection: close\r\n\r\n");
         // whoever hangs up has seen enough
         let _ = stream.write_all(head.as_bytes());
         let _ = stream.write_all(&body);
@@ -98,18 +99,32 @@ fn a_stream_is_told_as_it_comes_and_counted() {
         .unwrap();
     assert_eq!(heard, ["ans: Lou", " Seal"]);
     assert_eq!(completion.text, "ans: Lou Seal");
-    assert_eq!((completion.prompt_tokens, completion.completion_tokens), (12, 5));
+    assert_eq!(
+        (completion.prompt_tokens, completion.completion_tokens),
+        (12, 5)
+    );
     let requests = server.requests.lock().unwrap();
     assert!(requests[0].starts_with("POST /v1/chat/completions "));
-    assert!(requests[0].contains("\"model\":\"tiny\""), "{}", requests[0]);
+    assert!(
+        requests[0].contains("\"model\":\"tiny\""),
+        "{}",
+        requests[0]
+    );
 }
 
 #[test]
 fn a_server_that_does_not_stream_is_understood() {
     let body = r#"{"choices":[{"message":{"content":"ans: A"},"finish_reason":"length"}]}"#;
-    let server = serve(vec![says("200 OK", "application/json; charset=utf-8", body)]);
+    let server = serve(vec![says(
+        "200 OK",
+        "application/json; charset=utf-8",
+        body,
+    )]);
     let completion = ask(&server, "").unwrap();
-    assert_eq!((completion.text.as_str(), completion.finish), ("ans: A", Finish::Length));
+    assert_eq!(
+        (completion.text.as_str(), completion.finish),
+        ("ans: A", Finish::Length)
+    );
     assert!(completion.prompt_tokens > 0 && completion.completion_tokens > 0);
 }
 
@@ -129,7 +144,11 @@ fn busy_servers_are_asked_again_and_their_wait_is_kept() {
 
 #[test]
 fn in_the_end_and_for_what_cannot_pass_the_refusal_is_told() {
-    let busy = serve(vec![says("500 Oops", "application/json", r#"{"error":"no room"}"#)]);
+    let busy = serve(vec![says(
+        "500 Oops",
+        "application/json",
+        r#"{"error":"no room"}"#,
+    )]);
     let error = ask(&busy, "retries=2").unwrap_err();
     assert!(
         matches!(&error, Error::ServerRefused { status: 500, reason, .. } if reason == "no room"),
@@ -151,7 +170,10 @@ fn in_the_end_and_for_what_cannot_pass_the_refusal_is_told() {
 
 #[test]
 fn whatever_else_a_server_does_is_a_clear_error() {
-    let rest = GOOD.rsplit_once("data: {\"choices\":[{\"delta\":{\"content\":\" Seal").unwrap().0;
+    let rest = GOOD
+        .rsplit_once("data: {\"choices\":[{\"delta\":{\"content\":\" Seal")
+        .unwrap()
+        .0;
     let endless: Reply = Box::new(|stream| {
         let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n";
         let _ = stream.write_all(head.as_bytes());
@@ -166,16 +188,49 @@ fn whatever_else_a_server_does_is_a_clear_error() {
     });
     for (reply, told) in [
         (events(rest), "closed before the end"),
-        (says("200 OK", "text/html", "<html>Sign in</html>"), "`text/html`"),
+        (
+            says("200 OK", "text/html", "<html>Sign in</html>"),
+            "`text/html`",
+        ),
         (says("200 OK", "application/json", "<html>"), "no JSON"),
-        (says("200 OK", "application/json", r#"{"error":{"message":"no such model"}}"#), "no such model"),
-        (events("data: {\"error\":{\"message\":\"out of memory\"}}\n\n"), "out of memory"),
-        (events(&b"data: {\"choices\":[{\"text\":\"\xff\xfe\"}]}\n\n"[..]), "no UTF-8"),
-        (says("200 OK", "application/json", &b"\xff\xfe{}"[..]), "no UTF-8"),
-        (says("200 OK", "application/json", r#"{"choices":[]}"#), "no choice"),
-        (says("200 OK", "application/json", r#"{"choices":[{}]}"#), "empty choice"),
-        (events("data: {\"choices\":[{\"delta\":{\"content\":\"\"},\"finish_reason\":\"stop\"}]}\n\n"), "empty choice"),
-        (says("200 OK", "application/json", r#"{"choices":7}"#), "another kind"),
+        (
+            says(
+                "200 OK",
+                "application/json",
+                r#"{"error":{"message":"no such model"}}"#,
+            ),
+            "no such model",
+        ),
+        (
+            events("data: {\"error\":{\"message\":\"out of memory\"}}\n\n"),
+            "out of memory",
+        ),
+        (
+            events(&b"data: {\"choices\":[{\"text\":\"\xff\xfe\"}]}\n\n"[..]),
+            "no UTF-8",
+        ),
+        (
+            says("200 OK", "application/json", &b"\xff\xfe{}"[..]),
+            "no UTF-8",
+        ),
+        (
+            says("200 OK", "application/json", r#"{"choices":[]}"#),
+            "no choice",
+        ),
+        (
+            says("200 OK", "application/json", r#"{"choices":[{}]}"#),
+            "empty choice",
+        ),
+        (
+            events(
+                "data: {\"choices\":[{\"delta\":{\"content\":\"\"},\"finish_reason\":\"stop\"}]}\n\n",
+            ),
+            "empty choice",
+        ),
+        (
+            says("200 OK", "application/json", r#"{"choices":7}"#),
+            "another kind",
+        ),
         (endless, "goes on after"),
         (silent, "no reply in"),
         (stuck, "fell silent"),
@@ -190,7 +245,10 @@ fn whatever_else_a_server_does_is_a_clear_error() {
 
 #[test]
 fn nobody_there_is_told_after_the_retries() {
-    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let free = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
     let server = Server {
         url: format!("http://{free}"),
         requests: Arc::default(),
@@ -216,6 +274,9 @@ fn a_time_limit_keeps_what_came_in_time() {
     let completion = model
         .complete(&Prompt::Plain("a".into()), &decoding, &mut unwatched)
         .unwrap();
-    assert_eq!((completion.text.as_str(), completion.finish), ("one", Finish::Stopped));
+    assert_eq!(
+        (completion.text.as_str(), completion.finish),
+        ("one", Finish::Stopped)
+    );
     assert!(begun.elapsed() < Duration::from_secs(2));
 }

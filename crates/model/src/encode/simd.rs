@@ -46,7 +46,7 @@ pub(super) fn gelu(x: f32) -> f32 {
 
 /// The tanh form of [`gelu`], which some models were trained with.
 #[inline(always)]
-pub(super) fn gelu_tanh(x: f32) -> f32 {
+pub(crate) fn gelu_tanh(x: f32) -> f32 {
     // tanh(u) = 1 − 2 / (e^{2u} + 1), so ½(1 + tanh(u)) = 1 / (1 + e^{−2u})
     let u = 0.797_884_6 * (x + 0.044_715 * x * x * x);
     x / (1.0 + exp(-2.0 * u))
@@ -54,13 +54,13 @@ pub(super) fn gelu_tanh(x: f32) -> f32 {
 
 /// `x / (1 + e^{−x})`.
 #[inline(always)]
-pub(super) fn silu(x: f32) -> f32 {
+pub(crate) fn silu(x: f32) -> f32 {
     x / (1.0 + exp(-x))
 }
 
 /// Sum in sixteen lanes, an order that does not depend on the vector width.
 #[inline(always)]
-pub(super) fn sum_by(len: usize, value: impl Fn(usize) -> f32) -> f32 {
+pub(crate) fn sum_by(len: usize, value: impl Fn(usize) -> f32) -> f32 {
     let mut lanes = [0.0f32; 16];
     let whole = len / 16 * 16;
     for start in (0..whole).step_by(16) {

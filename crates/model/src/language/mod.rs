@@ -10,6 +10,7 @@
 //! [`Recording`] writes them down for replay, [`Watched`] lets somebody look on.
 
 mod cache;
+mod local;
 mod remote;
 mod scripted;
 mod sse;
@@ -23,6 +24,7 @@ use serde::{Deserialize, Serialize};
 use crate::{Error, Result};
 
 pub use cache::{Cached, cache_folder};
+pub use local::Local;
 pub use remote::{Remote, RemoteOptions};
 pub use scripted::{Recording, Scripted};
 
@@ -263,7 +265,8 @@ impl<M: LanguageModel + ?Sized> LanguageModel for Arc<M> {
 }
 
 /// Opens a language model by name: `http://…#MODEL`, `script:FILE`, the path of a GGUF file, or
-/// the name of a model in the models folder.
+/// the name of a folder with a `model.gguf` in the models folder. A longer context than 8192
+/// tokens of a file follows its name: `FILE.gguf?context=32768`.
 pub fn open(name: &str) -> Result<Arc<dyn LanguageModel>> {
     if name.starts_with("http://") || name.starts_with("https://") {
         return Ok(Arc::new(Remote::open(name)?));
@@ -271,9 +274,31 @@ pub fn open(name: &str) -> Result<Arc<dyn LanguageModel>> {
     if let Some(file) = name.strip_prefix("script:") {
         return Ok(Arc::new(Scripted::read(file)?));
     }
-    Err(Error::UnknownModel {
-        name: name.to_owned(),
-    })
+    let (plain, context) = match name.split_once("?context=") {
+        Some((plain, context)) => {
+            let tokens = context.parse().map_err(|_| Error::BadOption {
+                option: "context",
+                given: context.to_owned(),
+                wanted: "a number of tokens".into(),
+            })?;
+            (plain, Some(tokens))
+        }
+        None => (name, None),
+    };
+    let mut path = crate::models::locate(plain)?;
+    if path.is_dir() {
+        path = path.join("model.gguf");
+        if !path.is_file() {
+            return Err(Error::MissingFile {
+                folder: path.parent().unwrap_or(&path).into(),
+                file: "model.gguf",
+            });
+        }
+    }
+    Ok(Arc::new(match context {
+        Some(tokens) => Local::with_context(&path, tokens)?,
+        None => Local::open(&path)?,
+    }))
 }
 
 /// Who looks on through a [`Watched`] model.

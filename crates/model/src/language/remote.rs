@@ -159,7 +159,9 @@ impl Remote {
         if base.parse::<ureq::http::Uri>().is_err() || host.is_empty() {
             return Err(bad("a URL like `http://localhost:8080/v1#MODEL`"));
         }
-        let key = std::env::var(&options.key_env).ok().filter(|k| !k.is_empty());
+        let key = std::env::var(&options.key_env)
+            .ok()
+            .filter(|k| !k.is_empty());
         let agent = Agent::config_builder()
             .http_status_as_error(false)
             .max_redirects(0)
@@ -234,7 +236,10 @@ impl Remote {
                 }
                 Err(ureq::Error::Timeout(_)) => {
                     let seconds = self.options.timeout.as_secs_f64();
-                    (self.unreachable(&format!("no reply in {seconds:.0} s")), None)
+                    (
+                        self.unreachable(&format!("no reply in {seconds:.0} s")),
+                        None,
+                    )
                 }
                 Err(e @ (ureq::Error::BadUri(_) | ureq::Error::Http(_) | ureq::Error::Tls(_))) => {
                     return Err(self.unreachable(&e.to_string()));
@@ -573,7 +578,10 @@ fn error_in(value: &Value) -> Option<String> {
         is_error.then_some(value)
     })?;
     let text = error.get("message").unwrap_or(error);
-    Some(text.as_str().map_or_else(|| text.to_string(), str::to_owned))
+    Some(
+        text.as_str()
+            .map_or_else(|| text.to_string(), str::to_owned),
+    )
 }
 
 /// The wait in seconds that a server asks for.
@@ -618,7 +626,10 @@ mod tests {
 
     #[test]
     fn secrets_in_a_url_are_refused_and_not_repeated() {
-        for url in ["https://me:hunter2@host/v1#m", "https://host/v1?key=hunter2#m"] {
+        for url in [
+            "https://me:hunter2@host/v1#m",
+            "https://host/v1?key=hunter2#m",
+        ] {
             let error = Remote::open(url).unwrap_err().to_string();
             assert!(!error.contains("hunter2"), "{error}");
         }
@@ -646,7 +657,10 @@ mod tests {
         let of = |text: &str| error_in(&serde_json::from_str(text).unwrap());
         assert_eq!(of(r#"{"error":{"message":"a"}}"#).as_deref(), Some("a"));
         assert_eq!(of(r#"{"error":"b"}"#).as_deref(), Some("b"));
-        assert_eq!(of(r#"{"object":"error","message":"c"}"#).as_deref(), Some("c"));
+        assert_eq!(
+            of(r#"{"object":"error","message":"c"}"#).as_deref(),
+            Some("c")
+        );
         assert_eq!(of(r#"{"error":null,"choices":[]}"#), None);
     }
 }

@@ -248,7 +248,10 @@ mod tests {
             .unwrap();
         assert_eq!(completion.text, "It is\nans: Lou Seal");
         assert_eq!(completion.text, heard);
-        assert_eq!((completion.prompt_tokens, completion.completion_tokens), (2, 5));
+        assert_eq!(
+            (completion.prompt_tokens, completion.completion_tokens),
+            (2, 5)
+        );
         let other = model.complete(&chat("who?"), &Decoding::default(), &mut unwatched);
         assert_eq!(other.unwrap().text, "ans: not available");
     }
@@ -260,17 +263,25 @@ mod tests {
             max_tokens: 2,
             ..Decoding::default()
         };
-        let completion = model.complete(&chat("mascot"), &two, &mut unwatched).unwrap();
+        let completion = model
+            .complete(&chat("mascot"), &two, &mut unwatched)
+            .unwrap();
         assert_eq!(completion.text, "It is\n");
         assert_eq!(completion.finish, Finish::Length);
         let stopped = model
             .complete(&chat("mascot"), &two, &mut |_| ControlFlow::Break(()))
             .unwrap();
-        assert_eq!((stopped.text.as_str(), stopped.finish), ("It ", Finish::Stopped));
+        assert_eq!(
+            (stopped.text.as_str(), stopped.finish),
+            ("It ", Finish::Stopped)
+        );
         let long = model.complete(&chat("a b c"), &two, &mut unwatched);
         assert!(matches!(
             long,
-            Err(Error::PromptTooLong { tokens: 3, context: 2 })
+            Err(Error::PromptTooLong {
+                tokens: 3,
+                context: 2
+            })
         ));
     }
 
@@ -293,6 +304,9 @@ mod tests {
     fn a_script_that_does_not_parse_names_its_line() {
         let error = Scripted::parse("{\"text\":\"a\"}\n{\"txt\":1}", "s.jsonl").unwrap_err();
         let text = error.to_string();
-        assert!(text.contains("`s.jsonl`") && text.contains("line 2"), "{text}");
+        assert!(
+            text.contains("`s.jsonl`") && text.contains("line 2"),
+            "{text}"
+        );
     }
 }
