@@ -87,6 +87,23 @@ impl Network {
         &self.parameters
     }
 
+    /// A copy whose logits are all lower by `by`.
+    pub fn with_lower_bias(&self, by: f32) -> Result<Self> {
+        let mut parameters = BTreeMap::new();
+        for (name, var) in &self.parameters {
+            let tensor = match name == "b_2" {
+                true => (var.as_tensor() - f64::from(by))?,
+                false => var.as_tensor().copy()?,
+            };
+            parameters.insert(name.clone(), Var::from_tensor(&tensor)?);
+        }
+        Ok(Self {
+            config: self.config.clone(),
+            device: self.device.clone(),
+            parameters,
+        })
+    }
+
     /// The logits of every triple of the batch, `[triples, outputs]`. With a generator the initial states go
     /// through dropout, as in training.
     pub fn forward(&self, batch: &Batch, training: Option<&mut Random>) -> Result<Tensor> {
