@@ -57,6 +57,7 @@ pub(crate) enum Command {
     Info(Info),
     Sparql(Sparql),
     Link(Link),
+    Train(Train),
     Eval(Eval),
     Score(Score),
     Report(Report),
@@ -87,9 +88,15 @@ pub(crate) struct Ask {
     /// The method and its settings, as a TOML file
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
+    /// A checkpoint made by `wherefore train`
+    #[arg(long, value_name = "CKPT")]
+    pub(crate) model: Option<PathBuf>,
     /// Read at most this many triples as evidence
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) top_k: Option<u32>,
+    /// Write a page with the evidence as a picture: topics purple, answers green
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
 }
 
 /// Build a graph folder from files
@@ -173,6 +180,9 @@ pub(crate) struct Index {
     /// Leave the full-text index out
     #[arg(long)]
     pub(crate) no_text: bool,
+    /// Instead, compute what this checkpoint needs of the graph whatever is asked
+    #[arg(long, value_name = "CKPT", conflicts_with_all = ["triples", "no_text", "encoder"])]
+    pub(crate) model: Option<PathBuf>,
 }
 
 /// Show what a graph holds: counts, relations with examples, degrees, sizes
@@ -220,6 +230,58 @@ pub(crate) struct Sparql {
     pub(crate) limit: Option<usize>,
 }
 
+/// Train a retriever from questions and their answers
+///
+/// The best network so far is always in `--out`. A training that was stopped goes on where it was
+/// when the same command is given again.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  wherefore train qr-gat --graph metaqa --questions qa_train.txt --valid qa_dev.txt --out ckpt
+  wherefore train qr-gat --graph movies --questions mine.jsonl --out ckpt --set neighbourhood.hops=3
+  wherefore train qr-gat --questions rog_webqsp_train.parquet --out ckpt --encoder minilm")]
+pub(crate) struct Train {
+    /// The method
+    #[arg(value_name = "METHOD", value_parser = ["qr-gat"])]
+    pub(crate) method: String,
+    /// A graph folder, or `@toy`; none where each question brings its own graph
+    #[arg(long)]
+    pub(crate) graph: Option<String>,
+    /// Questions to learn from, in any format of `wherefore eval`; repeatable
+    #[arg(long, value_name = "FILE", required = true, num_args = 1..)]
+    pub(crate) questions: Vec<PathBuf>,
+    /// Questions to judge by; a tenth of the others, drawn by the seed, if none are given
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub(crate) valid: Vec<PathBuf>,
+    /// The questions' format, where it is not told by their content
+    #[arg(long, value_parser = crate::commands::eval::parse_format)]
+    pub(crate) format: Option<wherefore_lab::questions::Format>,
+    /// Labels to learn instead of shortest paths: JSON lines with `id` and `paths`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) labels: Option<PathBuf>,
+    /// The checkpoint's folder
+    #[arg(long, value_name = "CKPT")]
+    pub(crate) out: PathBuf,
+    /// Settings, as a TOML file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Change a setting, as in `sizes.hidden=128`; repeatable
+    #[arg(long, value_name = "KEY=VALUE", value_parser = crate::commands::train::parse_setting)]
+    pub(crate) set: Vec<(String, String)>,
+    /// The encoder: `static`, `hashing`, a model folder or an added model
+    #[arg(long, value_name = "E")]
+    pub(crate) encoder: Option<String>,
+    /// Seed of weights, order and dropout
+    #[arg(long, value_name = "S")]
+    pub(crate) seed: Option<u64>,
+    /// Where to compute: `cpu`, `cuda` or `cuda:N`
+    #[arg(long, value_name = "DEVICE", default_value = "cpu")]
+    pub(crate) device: String,
+    /// Begin anew, whatever a stopped training left
+    #[arg(long)]
+    pub(crate) restart: bool,
+}
+
 /// Answer a benchmark's questions and measure how well
 ///
 /// The run folder keeps the settings, every answer with its evidence, all metrics, and a page to
@@ -246,6 +308,9 @@ pub(crate) struct Eval {
     /// The method, with its usual settings
     #[arg(long, value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(wherefore::config::METHODS), conflicts_with_all = ["config", "sweep"])]
     pub(crate) method: Option<String>,
+    /// A checkpoint made by `wherefore train`
+    #[arg(long, value_name = "CKPT", conflicts_with = "sweep")]
+    pub(crate) model: Option<PathBuf>,
     /// The method and its settings, as a TOML file
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,

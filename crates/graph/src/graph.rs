@@ -324,6 +324,11 @@ pub trait Graph: Adjacency {
         None
     }
 
+    /// The folder it lies in, where things that were computed for it may lie beside it.
+    fn folder(&self) -> Option<&std::path::Path> {
+        None
+    }
+
     /// Relations that only give names (`rdfs:label` and its like). Their triples are no evidence.
     fn naming_relations(&self) -> &[RelationId] {
         &[]

@@ -504,6 +504,10 @@ impl Graph for Store {
         Some(self.checksum())
     }
 
+    fn folder(&self) -> Option<&Path> {
+        Some(&self.path)
+    }
+
     fn naming_relations(&self) -> &[RelationId] {
         &self.naming_relations
     }

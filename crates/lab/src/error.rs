@@ -133,6 +133,33 @@ pub enum Error {
     #[error("{0}")]
     BadSetting(String),
 
+    /// No question leads anywhere.
+    #[error("none of the {questions} {which} questions has a path from a topic to an answer")]
+    NothingToLearn {
+        /// `training` or `validation`.
+        which: &'static str,
+        /// How many there are.
+        questions: usize,
+    },
+
+    /// A stopped training of something else lies beside the checkpoint.
+    #[error("`{path}` holds a stopped training with other settings or questions")]
+    OtherTraining {
+        /// Its folder.
+        path: PathBuf,
+    },
+
+    /// The loss or a gradient is no number any more.
+    #[error("the {what} was not finite at step {step}; the training was stopped")]
+    Diverged {
+        /// What was not finite.
+        what: String,
+        /// At which step, from 1.
+        step: u64,
+        /// The last good checkpoint, if a pass was done.
+        kept: Option<PathBuf>,
+    },
+
     /// A pipeline or a graph failed.
     #[error(transparent)]
     Pipeline(#[from] wherefore::Error),
@@ -140,6 +167,12 @@ pub enum Error {
     /// The graph failed.
     #[error(transparent)]
     Graph(#[from] wherefore_graph::Error),
+}
+
+impl From<wherefore::model::Error> for Error {
+    fn from(error: wherefore::model::Error) -> Self {
+        wherefore::Error::from(error).into()
+    }
 }
 
 impl Error {
@@ -186,6 +219,22 @@ impl Error {
                 "make one with `wherefore eval --graph GRAPH --questions FILE --out RUN`".into(),
             ),
             Error::OtherRun { .. } => Some("choose another folder for `--out`".into()),
+            Error::NothingToLearn { .. } => Some(
+                "check that the questions were made for this graph: `wherefore link GRAPH \
+                 --questions FILE` shows which topics it knows"
+                    .into(),
+            ),
+            Error::OtherTraining { .. } => {
+                Some("go on with the same settings, or begin anew with `--restart`".into())
+            }
+            Error::Diverged { kept, .. } => Some(match kept {
+                Some(path) => format!(
+                    "the last good checkpoint is in `{}`; try `--set optimiser.learning_rate=…` \
+                     with a smaller number",
+                    path.display()
+                ),
+                None => "try `--set optimiser.learning_rate=…` with a smaller number".into(),
+            }),
             Error::Pipeline(e) => e.hint(),
             Error::Graph(e) => e.hint(),
             _ => None,
@@ -208,6 +257,9 @@ impl Error {
             Error::NotARun { .. } => "not-a-run",
             Error::OtherRun { .. } => "other-run",
             Error::BadSetting(_) => "bad-setting",
+            Error::NothingToLearn { .. } => "nothing-to-learn",
+            Error::OtherTraining { .. } => "other-training",
+            Error::Diverged { .. } => "diverged",
             Error::Pipeline(e) => e.code(),
             Error::Graph(e) => wherefore::graph_code(e),
         }

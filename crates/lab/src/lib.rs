@@ -16,6 +16,7 @@ pub mod report;
 pub mod score;
 pub mod supervise;
 pub mod sweep;
+pub mod train;
 
 pub use error::{Error, Result};
 pub use metrics::Metrics;

@@ -142,7 +142,7 @@ fn parse(text: &str) -> Result<toml::Table> {
 }
 
 /// Sets `a.b.c`; all but the last part must be there.
-fn set(config: &mut toml::Table, setting: &str, value: &toml::Value) -> Result<()> {
+pub(crate) fn set(config: &mut toml::Table, setting: &str, value: &toml::Value) -> Result<()> {
     let missing = || Error::BadSetting(format!("no configuration has a setting `{setting}`"));
     let mut parts: Vec<&str> = setting.split('.').collect();
     let last = parts.pop().ok_or_else(missing)?;
@@ -250,7 +250,9 @@ mod tests {
         assert_eq!(plan[1].folder, "default retrieve.hops=1 select.k=5 seed=1");
         let folders: std::collections::HashSet<_> = plan.iter().map(|p| &p.folder).collect();
         assert_eq!(folders.len(), 12);
-        let wherefore::config::SelectorConfig::TopK(top) = &plan[2].config.select;
+        let wherefore::config::SelectorConfig::TopK(top) = &plan[2].config.select else {
+            panic!("top-k is the default");
+        };
         assert_eq!(top.k, 10);
     }
 

@@ -109,6 +109,7 @@ fn answering(config: &Config, graphs: &[Graph], runs: usize) -> Outcome<[f64; 2]
         })?);
         let full = scorer
             .score(&subgraph, &entities, &relations, &mut scratch)?
+            .triples
             .to_vec();
         let entities = Table::new(&parts.half_entities, scorer.entity_width())?;
         let relations = Table::new(&parts.half_relations, scorer.relation_width())?;
@@ -117,7 +118,7 @@ fn answering(config: &Config, graphs: &[Graph], runs: usize) -> Outcome<[f64; 2]
             Ok(())
         })?);
         let half = scorer.score(&subgraph, &entities, &relations, &mut scratch)?;
-        for (full, half) in full.iter().zip(half) {
+        for (full, half) in full.iter().zip(half.triples) {
             worst = worst.max((full - half).abs());
         }
     }
@@ -155,7 +156,7 @@ fn learning(config: &Config, graphs: &[Graph], runs: usize) -> Outcome<f64> {
             .collect();
         times.push(median(runs, || {
             let logits = network.forward(&batch, None)?;
-            adam.step(&loss(&logits, &labels, 1.0)?)?;
+            adam.step(&loss(&logits, &labels, vec![1.0; labels.len()])?)?;
             Ok(())
         })?);
     }

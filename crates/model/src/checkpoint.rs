@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use candle_core::{DType, Device, Tensor};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use xxhash_rust::xxh3::xxh3_128;
 
 use crate::optimise::AdamW;
 use crate::qr_gat::{Config, Network};
@@ -90,6 +91,7 @@ pub struct Checkpoint {
     /// The network.
     pub network: Network,
     folder: PathBuf,
+    identity: String,
 }
 
 /// Writes a checkpoint to `folder`, in place of what is there. With an optimiser, training can go
@@ -167,11 +169,19 @@ impl Checkpoint {
         }
         let path = folder.join(MODEL);
         let (tensors, _) = read(&path, &Network::shapes(sizes))?;
+        let bytes = fs::read(&path).map_err(Error::io("read", &path))?;
+        let name = description.encoder.name.as_bytes();
         Ok(Self {
+            identity: format!("{:032x}", xxh3_128(&[&bytes, name].concat())),
             network: Network::from_tensors(sizes.clone(), tensors, device)?,
             description,
             folder: folder.to_path_buf(),
         })
+    }
+
+    /// What tells its weights and encoder from all others, in hexadecimal digits.
+    pub fn identity(&self) -> &str {
+        &self.identity
     }
 
     /// Refuses an encoder other than the one it was trained with.

@@ -216,6 +216,10 @@ pub enum Error {
         step: u64,
     },
 
+    /// There is no card to compute on.
+    #[error("no NVIDIA card can be used")]
+    NoCuda,
+
     /// A checkpoint folder that does not say what it must.
     #[error("checkpoint `{path}` is not usable: {reason}")]
     BadCheckpoint {
@@ -375,6 +379,10 @@ impl Error {
                  stricter gradient clipping"
                     .into(),
             ),
+            Error::NoCuda => Some(
+                "leave `--device` out; cards are used by a program built with `--features cuda`"
+                    .into(),
+            ),
             Error::BadCheckpoint { .. } | Error::OtherMethod { .. } => Some(
                 "train it again with `wherefore train METHOD --out CKPT`, or pass another".into(),
             ),
@@ -442,6 +450,7 @@ impl Error {
             Error::NotFinite { .. } => "not-finite",
             Error::Parameter { .. } => "parameter",
             Error::Diverged { .. } => "diverged",
+            Error::NoCuda => "no-cuda",
             Error::BadCheckpoint { .. } => "bad-checkpoint",
             Error::OtherMethod { .. } => "other-method",
             Error::OtherEncoder { .. } => "other-encoder",

@@ -9,15 +9,20 @@
 //! What a file leaves out has its default, and the defaults together are the method `walk`: no
 //! language model, no training, no setting needed. Unknown keys are refused.
 
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::link::{Names, NamesConfig};
 use crate::organize::{TripleLines, TripleLinesConfig};
 use crate::pipeline::Pipeline;
-use crate::reason::{BestPath, BestPathConfig};
-use crate::retrieve::{Overlap, OverlapConfig, RelationWalk, RelationWalkConfig};
-use crate::select::{TopK, TopKConfig};
+use crate::reason::{BestPath, BestPathConfig, Candidates, CandidatesConfig};
+use crate::retrieve::{
+    Overlap, OverlapConfig, QrGat, QrGatConfig, RelationWalk, RelationWalkConfig, Similarity,
+    SimilarityConfig,
+};
+use crate::select::{Nucleus, NucleusConfig, Threshold, ThresholdConfig, TopK, TopKConfig};
 
 /// A whole pipeline. The default is the method `walk`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -51,6 +56,10 @@ pub enum RetrieverConfig {
     Overlap(OverlapConfig),
     /// Along the relations that the question tells.
     RelationWalk(RelationWalkConfig),
+    /// By a trained QR-GAT.
+    QrGat(QrGatConfig),
+    /// By cosine of question and triple.
+    Similarity(SimilarityConfig),
 }
 
 /// The selectors.
@@ -59,6 +68,10 @@ pub enum RetrieverConfig {
 pub enum SelectorConfig {
     /// The best triples.
     TopK(TopKConfig),
+    /// As many as the scores call for.
+    Nucleus(NucleusConfig),
+    /// All above a threshold.
+    Threshold(ThresholdConfig),
 }
 
 /// The organizers.
@@ -75,6 +88,8 @@ pub enum OrganizerConfig {
 pub enum ReasonerConfig {
     /// The best path, without a language model.
     BestPath(BestPathConfig),
+    /// The retriever's candidates, without a language model.
+    Candidates(CandidatesConfig),
 }
 
 impl Default for LinkerConfig {
@@ -108,7 +123,7 @@ impl Default for ReasonerConfig {
 }
 
 /// The methods that have a name.
-pub const METHODS: [&str; 2] = ["walk", "overlap"];
+pub const METHODS: [&str; 4] = ["walk", "overlap", "similarity", "qsrag"];
 
 impl PipelineConfig {
     /// The configuration of a method by its name, one of [`METHODS`].
@@ -120,7 +135,44 @@ impl PipelineConfig {
                 select: SelectorConfig::TopK(TopKConfig { k: 100 }),
                 ..Self::default()
             }),
+            "similarity" => Some(Self {
+                retrieve: RetrieverConfig::Similarity(SimilarityConfig::default()),
+                select: SelectorConfig::TopK(TopKConfig { k: 100 }),
+                ..Self::default()
+            }),
+            "qsrag" => Some(Self {
+                retrieve: RetrieverConfig::QrGat(QrGatConfig::default()),
+                select: SelectorConfig::TopK(TopKConfig { k: 100 }),
+                reason: ReasonerConfig::Candidates(CandidatesConfig::default()),
+                ..Self::default()
+            }),
             _ => None,
+        }
+    }
+
+    /// The method whose retriever a checkpoint of this kind is.
+    pub fn of_checkpoint(model: &Path) -> Result<Self> {
+        let description = wherefore_model::checkpoint::read_description(model)?;
+        let mut config = match description.method.as_str() {
+            "qr-gat" => Self::of_method("qsrag").expect("it is one of the methods"),
+            other => {
+                return Err(Error::Config(format!(
+                    "no method uses a checkpoint of `{other}`"
+                )));
+            }
+        };
+        config.set_model(model);
+        Ok(config)
+    }
+
+    /// Gives the retriever its checkpoint. False if it takes none.
+    pub fn set_model(&mut self, model: &Path) -> bool {
+        match &mut self.retrieve {
+            RetrieverConfig::QrGat(config) => {
+                config.model = model.to_owned();
+                true
+            }
+            _ => false,
         }
     }
 
@@ -157,11 +209,23 @@ impl PipelineConfig {
                 RetrieverConfig::RelationWalk(config) => {
                     Box::new(RelationWalk::new(config.clone())?)
                 }
+                RetrieverConfig::QrGat(config) => Box::new(QrGat::new(config)?),
+                RetrieverConfig::Similarity(config) => {
+                    Box::new(Similarity::new(config.clone())?)
+                }
             },
             selector: match &self.select {
                 SelectorConfig::TopK(config) => {
                     config.check()?;
                     Box::new(TopK::new(config.clone()))
+                }
+                SelectorConfig::Nucleus(config) => {
+                    config.check()?;
+                    Box::new(Nucleus::new(config.clone()))
+                }
+                SelectorConfig::Threshold(config) => {
+                    config.check()?;
+                    Box::new(Threshold::new(config.clone()))
                 }
             },
             organizer: match &self.organize {
@@ -171,6 +235,10 @@ impl PipelineConfig {
                 ReasonerConfig::BestPath(config) => {
                     config.check()?;
                     Box::new(BestPath::new(config.clone()))
+                }
+                ReasonerConfig::Candidates(config) => {
+                    config.check()?;
+                    Box::new(Candidates::new(config.clone()))
                 }
             },
         })

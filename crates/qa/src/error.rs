@@ -160,6 +160,17 @@ pub enum Error {
         wanted: &'static str,
     },
 
+    /// A method that needs a checkpoint was given none.
+    #[error("the method `{method}` needs a trained model")]
+    NoModel {
+        /// The method.
+        method: &'static str,
+    },
+
+    /// Something is to be kept beside a graph that lies nowhere.
+    #[error("the graph lies in no folder, so that nothing can be kept beside it")]
+    NoGraphFolder,
+
     /// The full-text index could not be written or searched.
     #[error("the full-text index `{path}` failed: {reason}")]
     FullText {
@@ -224,6 +235,12 @@ impl Error {
             )),
             Error::DamagedIndex { mend, .. } => Some(format!("build it again with `{mend}`")),
             Error::IndexLocked { .. } => Some("wait until it is done".into()),
+            Error::NoModel { .. } => Some(
+                "give a checkpoint with `--model CKPT`; `wherefore train qr-gat` makes one from \
+                 questions and answers"
+                    .into(),
+            ),
+            Error::NoGraphFolder => Some("build a graph folder with `wherefore load`".into()),
             Error::IndexFile { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
                 Some("free some space; what was there before is untouched".into())
             }
@@ -250,6 +267,8 @@ impl Error {
             Error::IndexLocked { .. } => "index-locked",
             Error::QueryDimension { .. } => "query-dimension",
             Error::BadSetting { .. } => "bad-setting",
+            Error::NoModel { .. } => "no-model",
+            Error::NoGraphFolder => "no-graph-folder",
             Error::FullText { .. } => "full-text",
         }
     }

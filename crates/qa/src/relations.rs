@@ -3,12 +3,12 @@
 use std::fmt;
 use std::sync::Arc;
 
-use wherefore_graph::{Graph, RelationId};
+use wherefore_graph::Graph;
 use wherefore_model::{Embeddings, Encoder};
 
 use crate::error::Result;
 use crate::per_graph::PerGraph;
-use crate::words::opened;
+use crate::retrieve::relation_vectors;
 
 /// An encoder with the relations of the graph at hand.
 #[derive(Clone)]
@@ -38,15 +38,8 @@ impl RelationEncoder {
 
     /// One row for each relation of the graph.
     pub(crate) fn rows(&self, graph: &dyn Graph) -> Result<Arc<Embeddings>> {
-        self.rows.get(graph, || {
-            let count = u32::try_from(graph.relation_bound()).expect("relation ids have 32 bits");
-            let mut labels = Vec::with_capacity(graph.relation_bound());
-            for id in 0..count {
-                labels.push(opened(&graph.relation_label(RelationId(id))?));
-            }
-            let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
-            Ok(self.encoder.encode(&labels)?)
-        })
+        self.rows
+            .get(graph, || relation_vectors(graph, self.encoder()))
     }
 }
 
@@ -68,10 +61,11 @@ pub(crate) fn dot(a: &[f32], b: &[f32]) -> f32 {
 
 #[cfg(test)]
 mod tests {
-    use wherefore_graph::{Adjacency, toy};
+    use wherefore_graph::{Adjacency, RelationId, toy};
     use wherefore_model::encode::HashingEncoder;
 
     use super::*;
+    use crate::words::opened;
 
     #[test]
     fn every_relation_has_the_row_of_its_words() {

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use anyhow::Context;
 use wherefore::answer::{Answer, AnswerEntity, Status};
 use wherefore::config::SelectorConfig;
 use wherefore::{Observer, PipelineConfig, Question, Stage};
@@ -27,6 +28,11 @@ pub(crate) fn run(args: &Ask, output: &Output) -> anyhow::Result<Exit> {
     for note in &notes.0 {
         output.note("note", note);
     }
+    if let Some(path) = &args.html {
+        wherefore_lab::report::write_answer(path, &answer)
+            .with_context(|| format!("cannot write the picture `{}`", path.display()))?;
+        output.note("picture", &path.display().to_string());
+    }
     if output.json {
         output.print_json(&answer)?;
     } else {
@@ -42,10 +48,19 @@ pub(crate) fn run(args: &Ask, output: &Output) -> anyhow::Result<Exit> {
 }
 
 fn config(args: &Ask) -> anyhow::Result<PipelineConfig> {
-    let mut config = pipeline_config(args.config.as_deref(), args.method.as_deref())?;
+    let mut config = pipeline_config(
+        args.config.as_deref(),
+        args.method.as_deref(),
+        args.model.as_deref(),
+    )?;
     if let Some(k) = args.top_k {
         match &mut config.select {
             SelectorConfig::TopK(top_k) => top_k.k = k as usize,
+            SelectorConfig::Nucleus(nucleus) => {
+                nucleus.k_max = k as usize;
+                nucleus.k_min = nucleus.k_min.min(k as usize);
+            }
+            SelectorConfig::Threshold(threshold) => threshold.k_max = k as usize,
         }
     }
     Ok(config)

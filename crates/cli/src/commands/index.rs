@@ -1,5 +1,6 @@
 //! `wherefore index`: vectors of labels and full text, for what is looked up by meaning.
 
+use std::path::Path;
 use std::sync::Mutex;
 
 use anyhow::Context;
@@ -8,7 +9,8 @@ use wherefore::index::{
     IndexOptions, IndexProgress, IndexReport, IndexStep, Part, PartReport, build,
 };
 use wherefore::model::encode;
-use wherefore_graph::Store;
+use wherefore::retrieve::{QrGat, QrGatConfig};
+use wherefore_graph::{Adjacency, Store};
 
 use crate::args::Index;
 use crate::errors::Exit;
@@ -19,6 +21,9 @@ pub(crate) fn run(args: &Index, output: &Output) -> anyhow::Result<Exit> {
     let graph = args.graph.display();
     let store =
         Store::open(&args.graph).with_context(|| format!("cannot open the graph `{graph}`"))?;
+    if let Some(model) = &args.model {
+        return parts(&store, model, output);
+    }
     let encoder = encode::open(&args.encoder)
         .map_err(wherefore::Error::from)
         .with_context(|| format!("cannot open the encoder `{}`", args.encoder))?;
@@ -57,6 +62,37 @@ pub(crate) fn run(args: &Index, output: &Output) -> anyhow::Result<Exit> {
         for part in &report.parts {
             output.note(part.part.name(), &summary(part));
         }
+    }
+    Ok(Exit::Done)
+}
+
+/// What a checkpoint needs of the graph whatever is asked.
+fn parts(store: &Store, model: &Path, output: &Output) -> anyhow::Result<Exit> {
+    let config = QrGatConfig {
+        model: model.to_owned(),
+        ..QrGatConfig::default()
+    };
+    let retriever = QrGat::new(&config)
+        .with_context(|| format!("cannot use the checkpoint `{}`", model.display()))?;
+    let bar = Progress::begin("computing parts", output);
+    let total = store.entity_bound() as u64;
+    let report = retriever.index(store, &mut |done| {
+        bar.at(done as u64, Some(total), Unit::Count("entities"));
+    })?;
+    drop(bar);
+    if output.json {
+        output.print_json(&report)?;
+    } else {
+        let human = |n: usize| indicatif::HumanCount(n as u64).to_string();
+        output.note(
+            "parts",
+            &format!(
+                "{} entities, {} relations, {}",
+                human(report.entities),
+                human(report.relations),
+                indicatif::HumanBytes(report.bytes)
+            ),
+        );
     }
     Ok(Exit::Done)
 }

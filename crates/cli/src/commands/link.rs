@@ -34,7 +34,7 @@ pub(crate) fn run(args: &Link, output: &Output) -> anyhow::Result<Exit> {
 }
 
 fn config(args: &Link) -> anyhow::Result<NamesConfig> {
-    let PipelineConfig { link, .. } = pipeline_config(args.config.as_deref(), None)?;
+    let PipelineConfig { link, .. } = pipeline_config(args.config.as_deref(), None, None)?;
     let LinkerConfig::Names(mut config) = link;
     if let Some(file) = &args.aliases {
         config.aliases = Some(file.clone());

@@ -7,6 +7,8 @@ use std::path::Path;
 use anyhow::Context;
 use wherefore::PipelineConfig;
 
+use crate::errors::UserError;
+
 pub(crate) mod ask;
 pub(crate) mod eval;
 pub(crate) mod index;
@@ -17,6 +19,7 @@ pub(crate) mod model;
 pub(crate) mod report;
 pub(crate) mod score;
 pub(crate) mod sparql;
+pub(crate) mod train;
 pub(crate) mod verify;
 
 /// Reads a text of at most `limit` bytes, `-` from standard input. What is longer is cut there;
@@ -36,15 +39,29 @@ fn read_text(path: &Path, limit: u64) -> anyhow::Result<String> {
         .with_context(|| format!("cannot read {name}"))
 }
 
-/// The configuration in a file, or that of a method, or the default one.
-fn pipeline_config(path: Option<&Path>, method: Option<&str>) -> anyhow::Result<PipelineConfig> {
-    match (path, method) {
-        (Some(path), _) => PipelineConfig::from_toml(&read_text(path, 1 << 20)?)
-            .with_context(|| format!("cannot use the configuration `{}`", path.display())),
-        (None, Some(method)) => {
-            let config = PipelineConfig::of_method(method);
-            Ok(config.expect("the parser takes only methods that there are"))
+/// The configuration in a file, or that of a method, or that of a checkpoint, or the default one.
+fn pipeline_config(
+    path: Option<&Path>,
+    method: Option<&str>,
+    model: Option<&Path>,
+) -> anyhow::Result<PipelineConfig> {
+    let mut config = match (path, method, model) {
+        (Some(path), _, _) => PipelineConfig::from_toml(&read_text(path, 1 << 20)?)
+            .with_context(|| format!("cannot use the configuration `{}`", path.display()))?,
+        (None, Some(method), _) => PipelineConfig::of_method(method)
+            .expect("the parser takes only methods that there are"),
+        (None, None, Some(model)) => PipelineConfig::of_checkpoint(model)?,
+        (None, None, None) => PipelineConfig::default(),
+    };
+    if let Some(model) = model
+        && !config.set_model(model)
+    {
+        return Err(UserError {
+            code: "usage",
+            message: "this method takes no checkpoint".into(),
+            hint: "leave `--model` out, or ask with `--method qsrag`".into(),
         }
-        (None, None) => Ok(PipelineConfig::default()),
+        .into());
     }
+    Ok(config)
 }

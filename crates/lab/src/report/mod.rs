@@ -1,5 +1,6 @@
 //! One self-contained HTML page for one or several runs side by side.
 
+mod answer;
 mod network;
 mod page;
 mod svg;
@@ -18,6 +19,8 @@ use crate::questions::{GoldQuestion, Name};
 use network::Part;
 use page::{escape, page};
 use svg::{Value, bars, lines, short, stacked};
+
+pub use answer::{answer_html, write_answer};
 
 /// Questions shown with their evidence.
 const SHOWN_QUESTIONS: usize = 24;
@@ -445,7 +448,7 @@ fn one_question(question: &GoldQuestion, line: &RunLine) -> String {
         "subgraph",
         format!("{} entities, {} triples", line.subgraph.0, line.subgraph.1),
     );
-    out + "</dl>" + &network::draw(&evidence, part) + "</details>"
+    out + "</dl>" + &network::draw(&evidence, network::MOST, part) + "</details>"
 }
 
 fn settings(shown: &[Shown<'_>]) -> String {

@@ -12,7 +12,7 @@ use super::page::escape;
 use super::svg::short;
 
 /// Most triples in a picture; the rest stand in the table.
-const MOST: usize = 16;
+pub(super) const MOST: usize = 16;
 const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 360.0;
 
@@ -31,9 +31,13 @@ struct Node<'a> {
     at: (f64, f64),
 }
 
-/// Draws the best of the evidence.
-pub(super) fn draw(evidence: &[&Evidence], part: impl Fn(&str, &str) -> Part) -> String {
-    let evidence = &evidence[..evidence.len().min(MOST)];
+/// Draws the first `most` of the evidence, each edge with its confidence.
+pub(super) fn draw(
+    evidence: &[&Evidence],
+    most: usize,
+    part: impl Fn(&str, &str) -> Part,
+) -> String {
+    let evidence = &evidence[..evidence.len().min(most)];
     let mut nodes: Vec<Node<'_>> = Vec::new();
     let mut ids: HashMap<&str, usize> = HashMap::new();
     let mut edges = Vec::new();
@@ -85,13 +89,14 @@ pub(super) fn draw(evidence: &[&Evidence], part: impl Fn(&str, &str) -> Part) ->
         }
         let mut names: Vec<&str> = triples.iter().map(|t| last_part(&t.relation)).collect();
         names.dedup();
+        let best = triples.iter().map(|t| t.score).fold(0.0, f32::max);
         let full: Vec<String> = triples
             .iter()
             .map(|t| format!("{} · {:.2}", t.relation, t.score))
             .collect();
         let _ = write!(
             svg,
-            "<text class=\"relation\" x=\"{:.0}\" y=\"{:.0}\" text-anchor=\"middle\">{}<title>{}</title></text>",
+            "<text class=\"relation\" x=\"{:.0}\" y=\"{:.0}\" text-anchor=\"middle\">{} {best:.2}<title>{}</title></text>",
             (x1 + x2) / 2.0,
             (y1 + y2) / 2.0 - 4.0,
             escape(&short(&names.join(" / "), 30)),
@@ -246,8 +251,8 @@ mod tests {
             ids: ["h".into(), "r".into(), "t".into()],
             ..Evidence::default()
         };
-        let svg = draw(&[&triple], |_, _| Part::Other);
+        let svg = draw(&[&triple], MOST, |_, _| Part::Other);
         assert!(!svg.contains("<img") && svg.contains("&lt;img") && svg.contains("c&amp;d"));
-        assert!(draw(&[], |_, _| Part::Other).is_empty());
+        assert!(draw(&[], MOST, |_, _| Part::Other).is_empty());
     }
 }

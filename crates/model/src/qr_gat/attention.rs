@@ -11,7 +11,8 @@
 //!
 //! z is `[nodes, 2·hidden]`, z_i (what a node says of itself as the hearer) before z_j (as the
 //! heard). The relation's rows are `[W_e r ‖ W_r r]`, or only `W_e r` without a_plus. The last of
-//! the question's rows is a.
+//! the question's rows is a. Where nodes hear steps, `z_j + W_e r_e` stands for z_j in o_i and ∂α_e,
+//! and ∂(W_e r) also has the sum of α_e·∂o_i.
 
 use std::sync::{Arc, OnceLock};
 
@@ -31,13 +32,13 @@ use crate::tensor::{
 /// `[questions + 1 or 1, hidden]` to `[nodes, hidden]`.
 pub(super) fn attention(
     edges: &Arc<Edges>,
-    heads: usize,
+    (heads, steps): (usize, bool),
     z: &Tensor,
     relations: &Tensor,
     questions: &Tensor,
 ) -> Result<Tensor> {
     if !on_cpu(z) {
-        return composed(edges, heads, z, relations, questions);
+        return composed(edges, (heads, steps), z, relations, questions);
     }
     let hidden = questions.dim(1)?;
     z.contiguous()?.apply_op3(
@@ -46,6 +47,7 @@ pub(super) fn attention(
         Attention {
             edges: edges.clone(),
             heads,
+            steps,
             hidden,
             query: relations.dim(1)? > hidden,
             alpha: OnceLock::new(),
@@ -55,7 +57,7 @@ pub(super) fn attention(
 
 fn composed(
     edges: &Edges,
-    heads: usize,
+    (heads, steps): (usize, bool),
     z: &Tensor,
     relations: &Tensor,
     questions: &Tensor,
@@ -65,9 +67,8 @@ fn composed(
     let by_head = (edges.pair.len(), heads, hidden / heads);
     let a = questions.narrow(0, count, 1)?;
     let heard = gather(&z.narrow(1, hidden, hidden)?, &edges.source)?;
-    let u = (gather(&z.narrow(1, 0, hidden)?, &edges.target)?
-        + &heard
-        + gather(&relations.narrow(1, 0, hidden)?, &edges.relation)?)?;
+    let step = (&heard + gather(&relations.narrow(1, 0, hidden)?, &edges.relation)?)?;
+    let u = (gather(&z.narrow(1, 0, hidden)?, &edges.target)? + &step)?;
     let base = leaky_relu(&u, f64::from(SLOPE))?.broadcast_mul(&a)?;
     let mut score = base.reshape(by_head)?.sum(2)?;
     if relations.dim(1)? > hidden {
@@ -76,7 +77,8 @@ fn composed(
         score = (score + (of_question * of_relation)?.reshape(by_head)?.sum(2)?)?;
     }
     let alpha = segment_softmax(&score, &edges.target)?;
-    let messages = heard
+    let messages = if steps { step } else { heard };
+    let messages = messages
         .reshape(by_head)?
         .broadcast_mul(&alpha.unsqueeze(2)?)?;
     segment_sum(
@@ -88,6 +90,7 @@ fn composed(
 struct Attention {
     edges: Arc<Edges>,
     heads: usize,
+    steps: bool,
     hidden: usize,
     query: bool,
     /// `[edges, heads]`, kept from the forward pass.
@@ -226,12 +229,18 @@ impl WithSimd for Forward<'_> {
                 add_to(&mut sum, alpha);
             }
             for (edge, alpha) in range.zip(alpha.chunks_exact_mut(heads)) {
-                let zj = inputs.heard(edge);
+                let (zj, we) = (inputs.heard(edge), inputs.relation(edge));
                 for (head, alpha) in alpha.iter_mut().enumerate() {
                     *alpha /= sum[head];
                     let at = head * width;
-                    for (o, z) in out[at..][..width].iter_mut().zip(&zj[at..][..width]) {
+                    let out = &mut out[at..][..width];
+                    for (o, z) in out.iter_mut().zip(&zj[at..][..width]) {
                         *o += *alpha * z;
+                    }
+                    if self.op.steps {
+                        for (o, r) in out.iter_mut().zip(&we[at..][..width]) {
+                            *o += *alpha * r;
+                        }
                     }
                 }
             }
@@ -269,12 +278,16 @@ impl WithSimd for Back<'_> {
             let zi = inputs.hearer(self.first + i);
             dot_of.fill(0.0);
             for edge in range.clone() {
-                let zj = inputs.heard(edge);
+                let (zj, we) = (inputs.heard(edge), inputs.relation(edge));
                 let ds = &mut self.ds[(edge - start) * heads..][..heads];
                 let alpha = &self.alpha[edge * heads..][..heads];
                 for head in 0..heads {
                     let at = head * width;
-                    ds[head] = dot(simd, &grad[at..][..width], &zj[at..][..width]);
+                    let grad = &grad[at..][..width];
+                    ds[head] = dot(simd, grad, &zj[at..][..width]);
+                    if self.op.steps {
+                        ds[head] += dot(simd, grad, &we[at..][..width]);
+                    }
                     dot_of[head] += alpha[head] * ds[head];
                 }
             }
@@ -424,7 +437,11 @@ impl CustomOp3 for Attention {
                     || {
                         for (i, row) in rows.chunks_exact_mut(relation_width).enumerate() {
                             for &edge in edges.relation.entries(4 * block + i) {
-                                add_to(&mut row[..hidden], &du[edge as usize * hidden..][..hidden]);
+                                let (edge, row) = (edge as usize, &mut row[..hidden]);
+                                match self.steps {
+                                    true => self.heard_back(edge, &du, alpha, grad, row),
+                                    false => add_to(row, &du[edge * hidden..][..hidden]),
+                                }
                             }
                         }
                     },
@@ -547,13 +564,17 @@ mod tests {
         // W_e r = 1, W_r r = 2 for relation 1; W_q q = 0.5; a = 2
         let relations = Tensor::new(&[[0.0f32, 0.0], [1.0, 2.0]], &Device::Cpu)?;
         let questions = Tensor::new(&[[0.0f32], [0.5], [2.0]], &Device::Cpu)?;
-        let out = attention(&edges, 1, &z, &relations, &questions)?.to_vec2::<f32>()?;
+        let out =
+            attention(&edges, (1, false), &z, &relations, &questions)?.to_vec2::<f32>()?;
         // u = 1 + 0.5 + 1 = 2.5 → 5;  1 − 3 + 1 = −1 → −0.4;  1 − 1 + 1 = 1 → 2;  plus 1 each
         let powers = [6f32.exp(), 0.6f32.exp(), 3f32.exp()];
         let sum: f32 = powers.iter().sum();
         let wanted = (powers[0] * 0.5 - powers[1] * 3.0 - powers[2]) / sum;
         assert!((out[7][0] - wanted).abs() < 1e-5, "{} {wanted}", out[7][0]);
         assert_eq!(out[4], [0.0]); // nobody to hear
+        // a step has W_e r = 1 added to what is heard, and weights sum to 1
+        let steps = attention(&edges, (1, true), &z, &relations, &questions)?.to_vec2::<f32>()?;
+        assert!((steps[7][0] - wanted - 1.0).abs() < 1e-5);
         Ok(())
     }
 
@@ -568,12 +589,13 @@ mod tests {
 
     #[test]
     fn fused_and_composed_agree() -> Result<()> {
-        for query in [true, false] {
+        for (query, steps) in [(true, false), (false, false), (true, true)] {
+            let how = (2, steps);
             let [z, relations, questions] = inputs(query);
             let edges = edges();
             let weight = spread((8, 6), 9).as_tensor().detach();
-            let fused = (attention(&edges, 2, &z, &relations, &questions)? * &weight)?.sum_all()?;
-            let plain = (composed(&edges, 2, &z, &relations, &questions)? * &weight)?.sum_all()?;
+            let fused = (attention(&edges, how, &z, &relations, &questions)? * &weight)?.sum_all()?;
+            let plain = (composed(&edges, how, &z, &relations, &questions)? * &weight)?.sum_all()?;
             assert!((fused.to_scalar::<f32>()? - plain.to_scalar::<f32>()?).abs() < 1e-5);
             let (fused, plain) = (fused.backward()?, plain.backward()?);
             for input in [&z, &relations, &questions] {
@@ -593,10 +615,12 @@ mod tests {
         let [z, relations, questions] = &all;
         let edges = edges();
         let weight = spread((8, 6), 9).as_tensor().detach();
-        let error = worst_error(&all, 1e-3, || {
-            (attention(&edges, 2, z, relations, questions)? * &weight)?.sum_all()
-        })?;
-        assert!(error < 5e-3, "{error}");
+        for steps in [false, true] {
+            let error = worst_error(&all, 1e-3, || {
+                (attention(&edges, (2, steps), z, relations, questions)? * &weight)?.sum_all()
+            })?;
+            assert!(error < 5e-3, "{error}");
+        }
         Ok(())
     }
 }

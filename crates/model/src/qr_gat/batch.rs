@@ -30,6 +30,8 @@ pub(super) struct Edges {
     pub(super) target: Arc<Segments>,
     /// The node that is heard (j).
     pub(super) source: Arc<Segments>,
+    /// Walked against its direction (where nodes hear steps), a relation has the number of all
+    /// relations added.
     pub(super) relation: Arc<Segments>,
     pub(super) question: Arc<Segments>,
     /// A row of `pairs`.
@@ -121,7 +123,7 @@ impl Batch {
             .flat_map(|s| s.question.iter().copied())
             .collect();
 
-        let joined = Joined::new(subgraphs, &used);
+        let joined = Joined::new(subgraphs, &used, config.steps);
         let sizes = (nodes, used.len(), questions);
         Ok(Self {
             nodes,
@@ -173,11 +175,14 @@ struct Joined {
     pair: Vec<u32>,
     pairs: Arc<Vec<Pair>>,
     ranges: Vec<Range<usize>>,
+    /// Whether edges are walked both ways.
+    steps: bool,
 }
 
 impl Joined {
-    fn new(subgraphs: &[Subgraph<'_>], used: &[u32]) -> Self {
+    fn new(subgraphs: &[Subgraph<'_>], used: &[u32], steps: bool) -> Self {
         let mut joined = Self {
+            steps,
             triples: vec![],
             question: vec![],
             pair: vec![],
@@ -206,6 +211,13 @@ impl Joined {
             joined.ranges.push(start..joined.triples.len());
             first_node += subgraph.entities.len() as u32;
         }
+        if steps {
+            for at in 0..pairs.len() {
+                let Pair { question, relation } = pairs[at];
+                let relation = relation + used.len() as u32;
+                pairs.push(Pair { question, relation });
+            }
+        }
         joined.pairs = Arc::new(pairs);
         joined
     }
@@ -216,20 +228,48 @@ impl Joined {
         (nodes, relations, questions): (usize, usize, usize),
         ends: impl Fn([u32; 3]) -> (u32, u32),
     ) -> Edges {
-        let targets = self.triples.iter().map(|t| ends(*t).1).collect();
-        let by_target = Segments::new(targets, nodes);
-        let order: Vec<usize> = (0..nodes)
-            .flat_map(|node| by_target.entries(node).iter().map(|e| *e as usize))
+        struct Edge {
+            target: u32,
+            source: u32,
+            relation: u32,
+            question: u32,
+            pair: u32,
+        }
+        let way = |e: usize, against: bool| {
+            let (source, target) = ends(self.triples[e]);
+            let (source, target) = if against {
+                (target, source)
+            } else {
+                (source, target)
+            };
+            let against = u32::from(against);
+            Edge {
+                target,
+                source,
+                relation: self.triples[e][1] + against * relations as u32,
+                question: self.question[e],
+                pair: self.pair[e] + against * (self.pairs.len() / 2) as u32,
+            }
+        };
+        let ways: &[bool] = if self.steps { &[false, true] } else { &[false] };
+        let edges: Vec<Edge> = ways
+            .iter()
+            .flat_map(|&against| (0..self.triples.len()).map(move |e| (e, against)))
+            .map(|(e, against)| way(e, against))
             .collect();
-        let segments = |of: &dyn Fn(usize) -> u32, count| {
-            Arc::new(Segments::new(order.iter().map(|e| of(*e)).collect(), count))
+        let by_target = Segments::new(edges.iter().map(|e| e.target).collect(), nodes);
+        let order: Vec<&Edge> = (0..nodes)
+            .flat_map(|node| by_target.entries(node).iter().map(|e| &edges[*e as usize]))
+            .collect();
+        let segments = |of: &dyn Fn(&Edge) -> u32, count| {
+            Arc::new(Segments::new(order.iter().map(|e| of(e)).collect(), count))
         };
         Edges {
-            target: segments(&|e| ends(self.triples[e]).1, nodes),
-            source: segments(&|e| ends(self.triples[e]).0, nodes),
-            relation: segments(&|e| self.triples[e][1], relations),
-            question: segments(&|e| self.question[e], questions),
-            pair: order.iter().map(|e| self.pair[*e]).collect(),
+            target: segments(&|e| e.target, nodes),
+            source: segments(&|e| e.source, nodes),
+            relation: segments(&|e| e.relation, relations * ways.len()),
+            question: segments(&|e| e.question, questions),
+            pair: order.iter().map(|e| e.pair).collect(),
             pairs: self.pairs.clone(),
         }
     }

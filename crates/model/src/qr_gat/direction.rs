@@ -39,6 +39,7 @@ pub(super) struct Way {
     plus: Vec<f32>,      // [relations, heads]
     hearers: Vec<f32>,   // [hearers, hidden]: z_i
     heard: Vec<f32>,     // [heard, hidden]: z_j
+    steps: Vec<f32>,     // [steps, hidden]: z_j + W_e·r
     states: Vec<f32>,    // [rows, hidden]: h
     pub(super) head: End,
     pub(super) tail: End,
@@ -136,7 +137,10 @@ impl Question<'_> {
     /// The states of one direction, and their products for the triples.
     pub(super) fn run(&self, direction: Direction, stack: &Stack, way: &mut Way) {
         let nodes = self.subgraph.entities.len();
-        way.edges.build(self.subgraph.triples, nodes, direction);
+        let relations = self.subgraph.relations.len();
+        let both_ways = self.config.steps.then_some(relations as u32);
+        let triples = self.subgraph.triples;
+        way.edges.build(triples, nodes, direction, both_ways);
         way.layers.resize_with(self.config.layers, Layer::default);
         let identity: Vec<u32> = (0..nodes as u32).collect();
         for (index, weights) in stack.layers.iter().enumerate() {
@@ -146,7 +150,8 @@ impl Question<'_> {
                 Some(last) => (&last.row, last.rows()),
                 None => (&identity, nodes),
             };
-            layer.build(&way.edges, row_of, rows, &mut way.places);
+            let steps = self.config.steps.then_some(2 * relations);
+            layer.build(&way.edges, row_of, rows, steps, &mut way.places);
             self.relation_parts(direction, index, weights, &mut way.relations, &mut way.plus);
             let hidden = self.config.hidden;
             resize(&mut way.hearers, layer.hearers.len() * hidden);
@@ -164,6 +169,11 @@ impl Question<'_> {
                     w_t.product(|i| row(&layer.heard, i), &mut way.heard);
                 }
             }
+            let mut heard = &way.heard;
+            if self.config.steps {
+                steps_of(layer, &way.heard, &mut way.relations, &mut way.steps, hidden);
+                heard = &way.steps;
+            }
             resize(&mut way.states, layer.rows() * hidden);
             let pass = Pass {
                 heads: self.config.heads,
@@ -173,7 +183,7 @@ impl Question<'_> {
                 relations: &way.relations,
                 plus: &way.plus,
                 hearers: &way.hearers,
-                heard: &way.heard,
+                heard,
             };
             pass.run(&mut way.states);
         }
@@ -205,21 +215,27 @@ impl Question<'_> {
             let part = before * kinds + kind;
             part * hidden..(part + 1) * hidden
         };
-        resize(plus, ids.len() * heads);
-        resize(relations, ids.len() * hidden);
-        plus.fill(0.0);
+        let ways = 1 + usize::from(self.config.steps);
+        resize(plus, ways * ids.len() * heads);
+        resize(relations, ways * ids.len() * hidden);
+        let (along, against) = plus.split_at_mut(ids.len() * heads);
+        let relations_along = &mut relations[..ids.len() * hidden];
+        along.fill(0.0);
         if let Some(w_q) = &weights.w_q {
-            self.relations.read(ids, columns(1), relations);
+            self.relations.read(ids, columns(1), relations_along);
             let mut of_question = vec![0.0; hidden];
             w_q.of_row(self.subgraph.question, &mut of_question);
             Arch::new().dispatch(Plus {
                 width: hidden / heads,
                 of_question: &of_question,
-                of_relation: relations,
-                plus,
+                of_relation: relations_along,
+                plus: along,
             });
         }
-        self.relations.read(ids, columns(0), relations);
+        negate(along, against);
+        let (along, against) = relations.split_at_mut(ids.len() * hidden);
+        self.relations.read(ids, columns(0), along);
+        negate(along, against);
     }
 
     /// First-layer products of `nodes` in one role (0: hearer, 1: heard).
@@ -294,6 +310,27 @@ impl Question<'_> {
             weights.product(row, &mut end.products);
         }
     }
+}
+
+/// Against its direction, a relation is −r; nothing where edges are not walked both ways.
+fn negate(along: &[f32], against: &mut [f32]) {
+    against.iter_mut().zip(along).for_each(|(x, y)| *x = -y);
+}
+
+/// Writes `z_j + W_e·r` of each step; the relations are done with then, and zero.
+fn steps_of(
+    layer: &Layer,
+    heard: &[f32],
+    relations: &mut [f32],
+    steps: &mut Vec<f32>,
+    hidden: usize,
+) {
+    resize(steps, layer.steps.len() * hidden);
+    for (step, (place, relation)) in steps.chunks_exact_mut(hidden).zip(&layer.steps) {
+        step.copy_from_slice(&heard[*place as usize * hidden..][..hidden]);
+        add_to(step, &relations[*relation as usize * hidden..][..hidden]);
+    }
+    relations.fill(0.0);
 }
 
 impl End {

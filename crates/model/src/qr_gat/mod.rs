@@ -25,6 +25,21 @@
 //! is β after the norm. Dropout draws one mask of q for a question and not one for each of its
 //! entities, so that `W·[e ‖ q ‖ p]` splits in training as it does in answering.
 //!
+//! Two departures are switches, off unless asked for:
+//!
+//! - [`Config::steps`]: edges are walked both ways, against their direction with −r for r, and what
+//!   is heard over an edge is the step `z_j + W_e·r` instead of the node `z_j`:
+//!
+//!   ```text
+//!   h_i ← LayerNorm(‖ over heads of Σ_j α_ij·(z_j + W_e·r_ij))
+//!   ```
+//!
+//!   As published, a node with one neighbour takes over its state by whatever relation, and a state
+//!   never travels along two edges of opposite direction: a film of which somebody is the writer
+//!   looks like one in which they act.
+//! - [`Config::answers`]: W_2 has three rows, for `s` and for how likely head and tail of the
+//!   triple are answers. An entity is as likely an answer as the likeliest of its ends.
+//!
 //! Two implementations share the weights: [`Network`] learns, [`Scorer`] answers. A test holds them
 //! to the same scores.
 
@@ -48,7 +63,7 @@ use crate::{Error, Result};
 
 pub use batch::Batch;
 pub use network::{Network, balance, loss};
-pub use score::{Scorer, Scratch};
+pub use score::{Scored, Scorer, Scratch};
 pub use statics::{Projected, Rows, Table};
 
 /// Slope of the leaky ReLU for negative numbers.
@@ -70,6 +85,10 @@ pub struct Config {
     pub heads: usize,
     /// Share of the initial states that is dropped in training.
     pub dropout: f32,
+    /// Whether nodes hear steps, over edges in either direction (not in the paper).
+    pub steps: bool,
+    /// Whether triples also tell how likely their ends are answers (not in the paper).
+    pub answers: bool,
     /// Places where the question is left out.
     pub ablations: BTreeSet<Ablation>,
 }
@@ -82,6 +101,8 @@ impl Default for Config {
             layers: 2,
             heads: 4,
             dropout: 0.1,
+            steps: false,
+            answers: false,
             ablations: BTreeSet::new(),
         }
     }
@@ -126,6 +147,11 @@ impl Config {
     /// Whether the network has this part of the paper.
     pub(crate) fn keeps(&self, ablation: Ablation) -> bool {
         !self.ablations.contains(&ablation)
+    }
+
+    /// Rows of W_2: what is told of a triple.
+    pub fn outputs(&self) -> usize {
+        if self.answers { 3 } else { 1 }
     }
 
     /// Columns of the first layer's W_s and W_t: `[e ‖ q ‖ p]`.

@@ -87,7 +87,24 @@ impl Network {
         &self.parameters
     }
 
-    /// The logit of every triple of the batch, `[triples]`. With a generator the initial states go
+    /// A copy whose logits are all lower by `by`.
+    pub fn with_lower_bias(&self, by: f32) -> Result<Self> {
+        let mut parameters = BTreeMap::new();
+        for (name, var) in &self.parameters {
+            let tensor = match name == "b_2" {
+                true => (var.as_tensor() - f64::from(by))?,
+                false => var.as_tensor().copy()?,
+            };
+            parameters.insert(name.clone(), Var::from_tensor(&tensor)?);
+        }
+        Ok(Self {
+            config: self.config.clone(),
+            device: self.device.clone(),
+            parameters,
+        })
+    }
+
+    /// The logits of every triple of the batch, `[triples, outputs]`. With a generator the initial states go
     /// through dropout, as in training.
     pub fn forward(&self, batch: &Batch, training: Option<&mut Random>) -> Result<Tensor> {
         let (x, q) = match training {
@@ -140,7 +157,8 @@ impl Network {
                 .contiguous()?,
         };
         let questions = Tensor::cat(&[&of_question, self.get("w_2")], 0)?;
-        let scores = score(&batch.triples, &nodes, &relations, &questions)?;
+        let outputs = self.config.outputs();
+        let scores = score(&batch.triples, outputs, &nodes, &relations, &questions)?;
         Ok(scores.broadcast_add(self.get("b_2"))?)
     }
 
@@ -153,7 +171,12 @@ impl Network {
         x: &Tensor,
         q: &Tensor,
     ) -> candle_core::Result<Tensor> {
-        let Config { hidden, heads, .. } = self.config;
+        let Config {
+            hidden,
+            heads,
+            steps,
+            ..
+        } = self.config;
         let query = self.config.keeps(Ablation::NoQueryAttn);
         let mut h: Option<Tensor> = None;
         for layer in 0..self.config.layers {
@@ -172,8 +195,11 @@ impl Network {
                 }
                 false => (get("w_e").clone(), a),
             };
-            let relations = product_with_constant(&batch.relations, &of_relation)?;
-            let sums = attention(edges, heads, &z, &relations, &questions)?;
+            let mut relations = product_with_constant(&batch.relations, &of_relation)?;
+            if steps {
+                relations = Tensor::cat(&[&relations, &relations.neg()?], 0)?;
+            }
+            let sums = attention(edges, (heads, steps), &z, &relations, &questions)?;
             h = Some(layer_norm(
                 &sums,
                 get("norm.scale"),
@@ -204,29 +230,32 @@ impl Network {
     }
 }
 
-/// Weighted binary cross-entropy of logits `[triples]` against labels: the mean over triples, in
-/// which a positive one counts `positive_weight` times.
+/// Weighted binary cross-entropy of logits against labels, in the order of their numbers:
 ///
 /// ```text
-/// L = Σ_e w_e·(max(s_e, 0) − s_e·y_e + ln(1 + e^{−|s_e|})) / Σ_e w_e        w_e = weight where y_e
+/// L = Σ_e w_e·(max(s_e, 0) − s_e·y_e + ln(1 + e^{−|s_e|})) / Σ_e w_e
 /// ```
-pub fn loss(logits: &Tensor, labels: &[bool], positive_weight: f32) -> Result<Tensor> {
-    if logits.elem_count() != labels.len() {
-        return Err(Error::Dimension {
-            what: "list of labels",
-            wanted: logits.elem_count(),
-            given: labels.len(),
-        });
+pub fn loss(logits: &Tensor, labels: &[bool], weights: Vec<f32>) -> Result<Tensor> {
+    for (what, given) in [
+        ("list of labels", labels.len()),
+        ("list of weights", weights.len()),
+    ] {
+        if logits.elem_count() != given {
+            return Err(Error::Dimension {
+                what,
+                wanted: logits.elem_count(),
+                given,
+            });
+        }
     }
-    let weigh = |y: &bool| if *y { positive_weight } else { 1.0 };
-    let weights: Vec<f32> = labels.iter().map(weigh).collect();
     let total: f64 = weights.iter().map(|w| f64::from(*w)).sum();
     let targets: Vec<f32> = labels.iter().map(|y| f32::from(u8::from(*y))).collect();
     let device = logits.device();
+    let logits = logits.flatten_all()?;
     let weights = Tensor::from_vec(weights, labels.len(), device)?;
     let targets = Tensor::from_vec(targets, labels.len(), device)?;
     let log = (logits.abs()?.neg()?.exp()? + 1.0)?.log()?;
-    let each = ((logits.relu()? - (logits * targets)?)? + log)?;
+    let each = ((logits.relu()? - (&logits * targets)?)? + log)?;
     Ok(((each * weights)?.sum_all()? * (1.0 / total.max(f64::MIN_POSITIVE)))?)
 }
 
@@ -272,6 +301,8 @@ pub(super) mod tests {
             layers: 2,
             heads: 2,
             dropout: 0.3,
+            steps: false,
+            answers: false,
             ablations: ablations.iter().copied().collect(),
         }
     }
@@ -296,8 +327,19 @@ pub(super) mod tests {
         let (entities, relations) = (numbers(15, 1), numbers(6, 2));
         let (entities, relations) = (Table::new(&entities, 3)?, Table::new(&relations, 3)?);
         use Ablation::{NoQueryAttn, NoQueryInit, NoQueryScore};
-        for ablations in [&[][..], &[NoQueryInit], &[NoQueryAttn], &[NoQueryScore]] {
-            let network = network(tiny(ablations), 5);
+        for (ablations, departs) in [
+            (&[][..], false),
+            (&[], true),
+            (&[NoQueryInit], false),
+            (&[NoQueryAttn], true),
+            (&[NoQueryScore], false),
+        ] {
+            let config = Config {
+                steps: departs,
+                answers: departs,
+                ..tiny(ablations)
+            };
+            let network = network(config, 5);
             let batch = Batch::new(
                 network.config(),
                 &[FIRST, SECOND],
@@ -306,11 +348,13 @@ pub(super) mod tests {
                 &Device::Cpu,
             )?;
             let labels = [true, false, false, true, false, true, false];
+            let labels = labels.repeat(network.config().outputs());
+            let weights: Vec<f32> = labels.iter().map(|y| if *y { 2.0 } else { 1.0 }).collect();
             let all: Vec<Var> = network.parameters().values().cloned().collect();
             let error = worst_error(&all, 2e-3, || {
                 // the same seed: the same mask at every point
                 let logits = network.forward(&batch, Some(&mut Random::new(3))).unwrap();
-                Ok(loss(&logits, &labels, 2.0).unwrap())
+                Ok(loss(&logits, &labels, weights.clone()).unwrap())
             })?;
             assert!(error < 2e-3, "{ablations:?}: {error}");
         }
@@ -330,7 +374,7 @@ pub(super) mod tests {
                 &relations,
                 &Device::Cpu,
             )?;
-            Ok(network.forward(&batch, None)?.to_vec1()?)
+            Ok(network.forward(&batch, None)?.flatten_all()?.to_vec1()?)
         };
         let together = logits(&[FIRST, SECOND])?;
         let apart = [logits(&[FIRST])?, logits(&[SECOND])?].concat();
@@ -344,10 +388,10 @@ pub(super) mod tests {
     fn loss_has_its_hand_made_value() -> Result<()> {
         // s = ln 3: −ln σ(s) = −ln ¾, −ln(1 − σ(s)) = −ln ¼; s = 0: ln 2
         let logits = Tensor::new(&[3f32.ln(), 3f32.ln(), 0.0], &Device::Cpu)?;
-        let value = loss(&logits, &[true, false, false], 4.0)?.to_scalar::<f32>()?;
+        let value = loss(&logits, &[true, false, false], vec![4.0, 1.0, 1.0])?.to_scalar::<f32>()?;
         let wanted = (4.0 * (4.0f32 / 3.0).ln() + 4f32.ln() + 2f32.ln()) / 6.0;
         assert!((value - wanted).abs() < 1e-6, "{value} {wanted}");
-        assert!(loss(&logits, &[true], 1.0).is_err());
+        assert!(loss(&logits, &[true], vec![1.0]).is_err());
         Ok(())
     }
 

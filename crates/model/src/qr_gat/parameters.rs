@@ -6,10 +6,10 @@
 //! DIRECTION.LAYER.w_q, .w_r   [hidden, dim]       absent with `no-query-attn`
 //! DIRECTION.LAYER.a           [heads, hidden/heads]
 //! DIRECTION.LAYER.norm.scale, .norm.shift         [hidden]
-//! w_1 [hidden, q + 2·hidden + dim + 2·hidden]     b_1 [hidden]    w_2 [1, hidden]    b_2 [1]
+//! w_1 [hidden, q + 2·hidden + dim + 2·hidden]     b_1 [hidden]    w_2 [outputs, hidden]    b_2 [outputs]
 //! ```
 //!
-//! DIRECTION is `forward` or `backward`, LAYER counts from 1. Matrices begin as Glorot and Bengio
+//! outputs is 1, or 3 with `answers`: of the triple, of its head, of its tail. DIRECTION is `forward` or `backward`, LAYER counts from 1. Matrices begin as Glorot and Bengio
 //! (2010) have it, uniform in `±√(6/(in + out))`; biases and β at 0, γ at 1.
 
 use std::collections::BTreeMap;
@@ -80,8 +80,8 @@ pub(crate) fn shapes(config: &Config) -> Vec<(String, Vec<usize>)> {
         vec![hidden, config.query_score() + 4 * hidden + dim],
     ));
     shapes.push(("b_1".into(), vec![hidden]));
-    shapes.push(("w_2".into(), vec![1, hidden]));
-    shapes.push(("b_2".into(), vec![1]));
+    shapes.push(("w_2".into(), vec![config.outputs(), hidden]));
+    shapes.push(("b_2".into(), vec![config.outputs()]));
     shapes
 }
 

@@ -23,6 +23,7 @@ use super::direction::{Question, Stack, Way, resize};
 use super::network::Network;
 use super::panels::Panels;
 use super::parameters::Direction;
+use super::plan::Grouped;
 use super::{Ablation, Config, Projected, Rows, Subgraph};
 use crate::tensor::add_to;
 use crate::tensor::lanes::relu_dot;
@@ -55,7 +56,7 @@ const TRIPLES: usize = 128;
 ///     &Table::new(&entities, scorer.entity_width())?,
 ///     &Table::new(&relations, scorer.relation_width())?,
 ///     &mut Scratch::default(),
-/// )?.to_vec();
+/// )?.triples.to_vec();
 /// assert_eq!(logits[0], logits[1]); // siblings that hear only their parent
 /// # Ok::<(), wherefore_model::Error>(())
 /// ```
@@ -68,8 +69,17 @@ pub struct Scorer {
     /// q's part of W_1; none with `no-query-score`.
     w_1: Option<Panels>,
     b_1: Vec<f32>,
-    w_2: Vec<f32>,
-    b_2: f32,
+    w_2: Vec<f32>, // [outputs, hidden]
+    b_2: Vec<f32>,
+}
+
+/// The logits of a question's triples, in their order.
+#[derive(Clone, Copy, Debug)]
+pub struct Scored<'s> {
+    /// That the triple lies on a path to an answer.
+    pub triples: &'s [f32],
+    /// That its head and that its tail are answers; none where the network does not tell.
+    pub answers: Option<[&'s [f32]; 2]>,
 }
 
 /// Room for one question at a time, kept from one to the next.
@@ -79,8 +89,9 @@ pub struct Scratch {
     backward: Way,
     of_question: Vec<f32>, // [hidden]: W_1·q + b_1
     of_relation: Vec<f32>, // [relations, hidden]: W_1·r
-    grouped: Vec<f32>,     // logits by head
-    logits: Vec<f32>,
+    by_head: Grouped,
+    grouped: Vec<f32>, // [triples, outputs], by head
+    logits: Vec<f32>,  // [outputs, triples]
 }
 
 impl Scorer {
@@ -130,7 +141,7 @@ impl Scorer {
                 .then(|| Panels::new(w_1, width, 0..q)),
             b_1: weights["b_1"].clone(),
             w_2: weights["w_2"].clone(),
-            b_2: weights["b_2"][0],
+            b_2: weights["b_2"].clone(),
             config,
         })
     }
@@ -166,7 +177,7 @@ impl Scorer {
         width(what, labels, self.config.dim)
     }
 
-    /// The logit of every triple, in their order. `entities` and `relations` are the parts of the
+    /// The logits of every triple, in their order. `entities` and `relations` are the parts of the
     /// whole graph, of which the subgraph names rows.
     pub fn score<'s>(
         &self,
@@ -174,7 +185,7 @@ impl Scorer {
         entities: &dyn Rows,
         relations: &dyn Rows,
         scratch: &'s mut Scratch,
-    ) -> Result<&'s [f32]> {
+    ) -> Result<Scored<'s>> {
         width("row of entity parts", entities, self.entity_width())?;
         width("row of relation parts", relations, self.relation_width())?;
         subgraph.check(self.config.dim, entities.len(), relations.len())?;
@@ -183,6 +194,7 @@ impl Scorer {
             backward,
             of_question,
             of_relation,
+            by_head,
             grouped,
             logits,
         } = scratch;
@@ -207,36 +219,54 @@ impl Scorer {
                 question.run(Direction::Forward, &self.forward, forward);
             },
         );
-        self.triples(forward, backward, of_question, of_relation, grouped);
+        let edges = match self.config.steps {
+            // there the backward edges go both ways
+            true => {
+                let nodes = subgraph.entities.len();
+                by_head.build(subgraph.triples, nodes, Direction::Backward, None);
+                &*by_head
+            }
+            false => &backward.edges,
+        };
+        self.triples(edges, [forward, backward], of_question, of_relation, grouped);
         resize(logits, grouped.len());
-        for (triple, logit) in backward.edges.triple.iter().zip(&*grouped) {
-            logits[*triple as usize] = *logit;
+        let count = subgraph.triples.len();
+        let rows = grouped.chunks_exact(self.b_2.len());
+        for (triple, row) in edges.triple.iter().zip(rows) {
+            for (output, logit) in row.iter().enumerate() {
+                logits[output * count + *triple as usize] = *logit;
+            }
         }
         if !logits.iter().all(|logit| logit.is_finite()) {
             return Err(Error::NotFinite {
                 what: "list of scores".into(),
             });
         }
-        Ok(logits)
+        let (triples, ends) = logits.split_at(count);
+        Ok(Scored {
+            triples,
+            answers: self.config.answers.then(|| ends.split_at(count).into()),
+        })
     }
 
     /// `W_2·ReLU(…) + b_2` of every triple, in the order of their heads.
     fn triples(
         &self,
-        forward: &Way,
-        backward: &Way,
+        edges: &Grouped,
+        [forward, backward]: [&Way; 2],
         of_question: &[f32],
         of_relation: &[f32],
         logits: &mut Vec<f32>,
     ) {
-        resize(logits, backward.edges.triple.len());
+        resize(logits, edges.triple.len() * self.b_2.len());
         let arch = Arch::new();
         logits
-            .par_chunks_mut(TRIPLES)
+            .par_chunks_mut(TRIPLES * self.b_2.len())
             .enumerate()
             .for_each(|(block, logits)| {
                 arch.dispatch(Triples {
                     scorer: self,
+                    edges,
                     forward,
                     backward,
                     of_question,
@@ -251,6 +281,7 @@ impl Scorer {
 /// Some triples, in the order of their heads.
 struct Triples<'a> {
     scorer: &'a Scorer,
+    edges: &'a Grouped,
     forward: &'a Way,
     backward: &'a Way,
     of_question: &'a [f32],
@@ -265,10 +296,10 @@ impl WithSimd for Triples<'_> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let hidden = self.of_question.len();
-        let edges = &self.backward.edges;
+        let (edges, b_2) = (self.edges, &self.scorer.b_2);
         let mut base = vec![0.0; hidden]; // the question's and the head's part
         let mut last = None;
-        for (i, logit) in self.logits.iter_mut().enumerate() {
+        for (i, logits) in self.logits.chunks_exact_mut(b_2.len()).enumerate() {
             let edge = self.first + i;
             let triple = edges.triple[edge];
             if last != Some(edges.target[edge]) {
@@ -284,7 +315,10 @@ impl WithSimd for Triples<'_> {
                 self.forward.tail.row(triple, hidden),
                 self.backward.tail.row(triple, hidden),
             ];
-            *logit = self.scorer.b_2 + relu_dot(simd, &self.scorer.w_2, parts);
+            let rows = self.scorer.w_2.chunks_exact(hidden).zip(b_2);
+            for (logit, (w_2, b_2)) in logits.iter_mut().zip(rows) {
+                *logit = b_2 + relu_dot(simd, w_2, parts);
+            }
         }
     }
 }
@@ -331,15 +365,21 @@ mod tests {
             &Device::Cpu,
         )
         .unwrap();
-        let trained = network.forward(&batch, None).unwrap().to_vec1().unwrap();
+        let logits = network.forward(&batch, None).unwrap();
+        let trained = logits.t().unwrap().flatten_all().unwrap();
+        let trained = trained.to_vec1().unwrap();
+        let all = |scored: Scored<'_>| {
+            let ends = scored.answers.map_or(vec![], |ends| ends.concat());
+            [scored.triples, &ends].concat()
+        };
         let scorer = Scorer::new(network).unwrap();
         let entities = scorer.entity_parts(&entities).unwrap();
         let relations = scorer.relation_parts(&relations).unwrap();
         let mut scratch = Scratch::default();
         let lazy = scorer
             .score(subgraph, &entities, &relations, &mut scratch)
-            .unwrap()
-            .to_vec();
+            .unwrap();
+        let lazy = all(lazy);
         let (entities, relations) = (entities.to_f32(), relations.to_f32());
         let answered = scorer
             .score(
@@ -349,7 +389,7 @@ mod tests {
                 &mut scratch,
             )
             .unwrap();
-        assert_eq!(lazy, answered);
+        assert_eq!(lazy, all(answered));
         [lazy, trained]
     }
 
@@ -361,6 +401,7 @@ mod tests {
             relations in 1usize..5,
             edges in 1usize..120,
             sizes in (1usize..4, 1usize..4, 1usize..7),
+            departs in (proptest::bool::ANY, proptest::bool::ANY),
             ablations in proptest::sample::subsequence(
                 vec![Ablation::NoQueryInit, Ablation::NoQueryAttn, Ablation::NoQueryScore], 0..4),
             seed in 0u64..10_000,
@@ -372,6 +413,8 @@ mod tests {
                 layers,
                 heads,
                 dropout: 0.0,
+                steps: departs.0,
+                answers: departs.1,
                 ablations: ablations.into_iter().collect(),
             };
             let network = network(config, seed);
@@ -396,6 +439,7 @@ mod tests {
                 triples: &triples,
             };
             let [answered, trained] = both(&network, &subgraph, [&labels[0], &labels[1]]);
+            prop_assert_eq!(answered.len(), trained.len());
             for (a, t) in answered.iter().zip(&trained) {
                 prop_assert!((a - t).abs() < 1e-4, "{a} {t}");
             }
@@ -448,9 +492,10 @@ mod tests {
         let mut fresh = |graph| -> Result<Vec<f32>> {
             let own = scorer
                 .score(graph, &entities, &relations, &mut Scratch::default())?
+                .triples
                 .to_vec();
             let shared = scorer.score(graph, &entities, &relations, &mut scratch)?;
-            assert_eq!(own, shared);
+            assert_eq!(own, shared.triples);
             Ok(own)
         };
         assert_eq!(fresh(&GRAPH)?.len(), 3);
@@ -469,6 +514,7 @@ mod tests {
         let mut scratch = Scratch::default();
         let full = scorer
             .score(&GRAPH, &entities, &relations, &mut scratch)?
+            .triples
             .to_vec();
         let (entities, relations) = (entities.to_f16(), relations.to_f16());
         let half = scorer.score(
@@ -477,7 +523,7 @@ mod tests {
             &Table::new(&relations, scorer.relation_width())?,
             &mut scratch,
         )?;
-        for (full, half) in full.iter().zip(half) {
+        for (full, half) in full.iter().zip(half.triples) {
             assert!((full - half).abs() < 1e-2, "{full} {half}");
         }
         Ok(())

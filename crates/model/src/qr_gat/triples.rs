@@ -1,14 +1,14 @@
 //! The two-layer triple score as one operation with its gradient.
 //!
 //! ```text
-//! s_e = w_2·ReLU(u_e)         u_e = Q[question] + H[head] + R[relation] + T[tail]
-//! ∂u_e = ∂s_e·w_2 where u_e > 0                  ∂w_2 = Σ_e ∂s_e·ReLU(u_e)
+//! s_e = W_2·ReLU(u_e)         u_e = Q[question] + H[head] + R[relation] + T[tail]
+//! ∂u_e = W_2ᵀ·∂s_e where u_e > 0                 ∂W_2 = Σ_e ∂s_e·ReLU(u_e)ᵀ
 //! ∂H[h] = Σ over triples with head h of ∂u_e     and so for R, T and Q
 //! ```
 //!
 //! H, R and T are the products of W_1 with each entity as head, each relation and each entity as
 //! tail; Q is that of the question, b_1 included. H and T come side by side, `[nodes, 2·hidden]`;
-//! w_2 is the last row of the questions.
+//! W_2 are the last rows of the questions.
 
 use std::sync::Arc;
 
@@ -21,15 +21,16 @@ use crate::tensor::lanes::relu_dot;
 use crate::tensor::{Floats, ROWS, Segments, add_to, floats, gather, on_cpu, vectorise};
 
 /// `nodes` `[nodes, 2·hidden]`, `relations` `[relations, hidden]`, `questions`
-/// `[questions + 1, hidden]` to `[triples]`.
+/// `[questions + outputs, hidden]` to `[triples, outputs]`.
 pub(super) fn score(
     triples: &Arc<Triples>,
+    outputs: usize,
     nodes: &Tensor,
     relations: &Tensor,
     questions: &Tensor,
 ) -> Result<Tensor> {
     if !on_cpu(nodes) {
-        return composed(triples, nodes, relations, questions);
+        return composed(triples, outputs, nodes, relations, questions);
     }
     nodes.contiguous()?.apply_op3(
         &relations.contiguous()?,
@@ -37,12 +38,14 @@ pub(super) fn score(
         Score {
             triples: triples.clone(),
             hidden: questions.dim(1)?,
+            outputs,
         },
     )
 }
 
 fn composed(
     triples: &Triples,
+    outputs: usize,
     nodes: &Tensor,
     relations: &Tensor,
     questions: &Tensor,
@@ -51,14 +54,15 @@ fn composed(
     let u = (gather(&nodes.narrow(1, 0, hidden)?, &triples.head)?
         + gather(&nodes.narrow(1, hidden, hidden)?, &triples.tail)?
         + gather(relations, &triples.relation)?
-        + gather(&questions.narrow(0, 0, rows - 1)?, &triples.question)?)?;
-    let w_2 = questions.narrow(0, rows - 1, 1)?;
-    u.relu()?.broadcast_mul(&w_2)?.sum(1)
+        + gather(&questions.narrow(0, 0, rows - outputs)?, &triples.question)?)?;
+    let w_2 = questions.narrow(0, rows - outputs, outputs)?;
+    u.relu()?.matmul(&w_2.t()?)
 }
 
 struct Score {
     triples: Arc<Triples>,
     hidden: usize,
+    outputs: usize,
 }
 
 #[derive(Clone, Copy)]
@@ -77,7 +81,7 @@ impl<'a> Inputs<'a> {
             nodes,
             relations,
             questions,
-            w_2: &questions[questions.len() - op.hidden..],
+            w_2: &questions[questions.len() - op.outputs * op.hidden..],
             triples: &op.triples,
             hidden: op.hidden,
         }
@@ -118,19 +122,20 @@ impl CustomOp3 for Score {
             floats(questions, questions_layout)?,
         );
         let count = self.triples.head.len();
-        let mut scores = vec![0.0; count];
+        let mut scores = vec![0.0; count * self.outputs];
         let arch = Arch::new();
         scores
-            .par_chunks_mut(ROWS)
+            .par_chunks_mut(ROWS * self.outputs)
             .enumerate()
             .for_each(|(block, scores)| {
                 arch.dispatch(Forward {
                     inputs,
                     first: block * ROWS,
+                    outputs: self.outputs,
                     scores,
                 });
             });
-        Ok((CpuStorage::F32(scores), count.into()))
+        Ok((CpuStorage::F32(scores), (count, self.outputs).into()))
     }
 
     fn bwd(
@@ -141,7 +146,7 @@ impl CustomOp3 for Score {
         _scores: &Tensor,
         grad: &Tensor,
     ) -> Result<(Option<Tensor>, Option<Tensor>, Option<Tensor>)> {
-        let hidden = self.hidden;
+        let (hidden, outputs) = (self.hidden, self.outputs);
         let shapes = (
             nodes.shape().clone(),
             relations.shape().clone(),
@@ -162,16 +167,17 @@ impl CustomOp3 for Score {
         let mut du = vec![0.0; triples.head.len() * hidden];
         let partial: Vec<Vec<f32>> = du
             .par_chunks_mut(ROWS * hidden)
-            .zip(grad.values()?.par_chunks(ROWS))
+            .zip(grad.values()?.par_chunks(ROWS * outputs))
             .enumerate()
             .map(|(block, (du, grad))| {
-                let mut dw = vec![0.0; hidden];
+                let mut dw = vec![0.0; outputs * hidden];
                 vectorise(
                     arch,
                     #[inline(always)]
                     || {
-                        for (i, (du, grad)) in du.chunks_exact_mut(hidden).zip(grad).enumerate() {
-                            triple_back(inputs, block * ROWS + i, *grad, du, &mut dw);
+                        let rows = du.chunks_exact_mut(hidden).zip(grad.chunks_exact(outputs));
+                        for (i, (du, grad)) in rows.enumerate() {
+                            triple_back(inputs, block * ROWS + i, grad, du, &mut dw);
                         }
                     },
                 );
@@ -185,7 +191,7 @@ impl CustomOp3 for Score {
         let mut drelations = vec![0.0; shapes.1.elem_count()];
         sum_rows(&du, hidden, &triples.relation, &mut drelations, hidden, 0);
         let mut dquestions = vec![0.0; shapes.2.elem_count()];
-        let last = dquestions.len() - hidden;
+        let last = dquestions.len() - outputs * hidden;
         let (of_questions, dw) = dquestions.split_at_mut(last);
         // every triple of a question has a head: summing the heads' sums spares a pass over du
         let heads = dnodes.chunks_exact(2 * hidden).zip(node_questions(triples));
@@ -209,6 +215,7 @@ impl CustomOp3 for Score {
 struct Forward<'a> {
     inputs: Inputs<'a>,
     first: usize,
+    outputs: usize,
     scores: &'a mut [f32],
 }
 
@@ -217,9 +224,12 @@ impl WithSimd for Forward<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        for (i, score) in self.scores.iter_mut().enumerate() {
+        let hidden = self.inputs.hidden;
+        for (i, scores) in self.scores.chunks_exact_mut(self.outputs).enumerate() {
             let parts = self.inputs.parts(self.first + i);
-            *score = relu_dot(simd, self.inputs.w_2, parts);
+            for (score, w_2) in scores.iter_mut().zip(self.inputs.w_2.chunks_exact(hidden)) {
+                *score = relu_dot(simd, w_2, parts);
+            }
         }
     }
 }
@@ -233,15 +243,17 @@ fn node_questions(triples: &Triples) -> impl Iterator<Item = u32> {
 }
 
 #[inline(always)]
-fn triple_back(inputs: Inputs<'_>, triple: usize, grad: f32, du: &mut [f32], dw: &mut [f32]) {
+fn triple_back(inputs: Inputs<'_>, triple: usize, grad: &[f32], du: &mut [f32], dw: &mut [f32]) {
     let [h, r, t, q] = inputs.parts(triple);
     let hidden = du.len();
-    let (w, dw) = (&inputs.w_2[..hidden], &mut dw[..hidden]);
-    for c in 0..hidden {
-        let u = h[c] + r[c] + t[c] + q[c];
-        let on = if u > 0.0 { grad } else { 0.0 };
-        du[c] = on * w[c];
-        dw[c] += on * u;
+    let rows = inputs.w_2.chunks_exact(hidden);
+    for ((grad, w), dw) in grad.iter().zip(rows).zip(dw.chunks_exact_mut(hidden)) {
+        for c in 0..hidden {
+            let u = h[c] + r[c] + t[c] + q[c];
+            let on = if u > 0.0 { *grad } else { 0.0 };
+            du[c] += on * w[c];
+            dw[c] += on * u;
+        }
     }
 }
 
@@ -298,7 +310,9 @@ mod tests {
         )?;
         let relations = Tensor::new(&[[-25.0f32], [-32.0]], &Device::Cpu)?;
         let questions = Tensor::new(&[[1.0f32], [-1.0], [2.0]], &Device::Cpu)?;
-        let scores = score(&triples(), &nodes, &relations, &questions)?.to_vec1::<f32>()?;
+        let scores = score(&triples(), 1, &nodes, &relations, &questions)?
+            .flatten_all()?
+            .to_vec1::<f32>()?;
         // 1−25+20+1 = −3 → 0;  2−32+20+1 = −9 → 0;  3−32+40−1 = 10 → 20;  3−25+30−1 = 7 → 14
         assert_eq!(scores, [0.0, 0.0, 20.0, 14.0]);
         Ok(())
@@ -306,17 +320,22 @@ mod tests {
 
     #[test]
     fn fused_and_composed_agree_and_gradients_are_finite_differences() -> Result<()> {
-        let all = [spread((4, 10), 1), spread((2, 5), 2), spread((3, 5), 3)];
-        let [nodes, relations, questions] = &all;
-        let weight = Tensor::new(&[1.0f32, -0.5, 0.7, 0.3], &Device::Cpu)?;
-        let fused = || (score(&triples(), nodes, relations, questions)? * &weight)?.sum_all();
-        let plain = || (composed(&triples(), nodes, relations, questions)? * &weight)?.sum_all();
-        assert!((fused()?.to_scalar::<f32>()? - plain()?.to_scalar::<f32>()?).abs() < 1e-5);
-        for error in [
-            worst_error(&all, 1e-3, fused)?,
-            worst_error(&all, 1e-3, plain)?,
-        ] {
-            assert!(error < 5e-3, "{error}");
+        for outputs in [1, 3] {
+            let questions = spread((2 + outputs, 5), 3);
+            let all = [spread((4, 10), 1), spread((2, 5), 2), questions];
+            let [nodes, relations, questions] = &all;
+            let weight = spread((4, outputs), 9);
+            let weight = weight.as_detached_tensor();
+            let weighed = |scores: Tensor| (scores * &weight)?.sum_all();
+            let fused = || weighed(score(&triples(), outputs, nodes, relations, questions)?);
+            let plain = || weighed(composed(&triples(), outputs, nodes, relations, questions)?);
+            assert!((fused()?.to_scalar::<f32>()? - plain()?.to_scalar::<f32>()?).abs() < 1e-5);
+            for error in [
+                worst_error(&all, 1e-3, fused)?,
+                worst_error(&all, 1e-3, plain)?,
+            ] {
+                assert!(error < 5e-3, "{error}");
+            }
         }
         Ok(())
     }

@@ -30,6 +30,25 @@ pub use segment::{Segments, gather, segment_max, segment_mean, segment_softmax, 
 
 use crate::Random;
 
+/// The device of this name: `cpu`, `cuda`, or `cuda:N` for card N.
+pub fn device(name: &str) -> crate::Result<Device> {
+    let unknown = || crate::Error::BadOption {
+        option: "device",
+        given: name.to_owned(),
+        wanted: "`cpu`, `cuda` or `cuda:N`".into(),
+    };
+    let card = match (name, name.strip_prefix("cuda:")) {
+        ("cpu", _) => return Ok(Device::Cpu),
+        ("cuda", _) => 0,
+        (_, Some(card)) => card.parse().map_err(|_| unknown())?,
+        _ => return Err(unknown()),
+    };
+    if !candle_core::utils::cuda_is_available() {
+        return Err(crate::Error::NoCuda);
+    }
+    Ok(Device::new_cuda(card)?)
+}
+
 /// Rows that one thread takes at a time: enough to outweigh the hand-over. Partial sums are made
 /// for each such block and added in order, so results do not depend on the number of threads.
 pub(crate) const ROWS: usize = 32;

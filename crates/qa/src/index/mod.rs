@@ -32,12 +32,14 @@ use crate::error::{Error, Result};
 use build::Build;
 use manifest::{EncoderMark, Manifest, folder_of};
 
+pub(crate) use manifest::bytes_in;
+
 pub use hnsw::HnswOptions;
 pub use text::TextIndex;
 pub use vectors::{SCANNED, Vectors};
 
 /// Name of the folder inside a graph folder.
-const FOLDER: &str = "index";
+pub(crate) const FOLDER: &str = "index";
 
 /// A part of an index; each is built and opened by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

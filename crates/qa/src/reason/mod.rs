@@ -1,6 +1,7 @@
 //! Stage six: from evidence to answers.
 
 mod best_path;
+mod candidates;
 mod plan;
 
 use wherefore_graph::{EntityId, Graph};
@@ -11,6 +12,7 @@ use crate::organize::Context;
 use crate::question::Question;
 
 pub use best_path::{BestPath, BestPathConfig};
+pub use candidates::{Candidates, CandidatesConfig};
 
 /// What a reasoner concludes, before it is checked.
 #[derive(Clone, Debug, Default, PartialEq)]

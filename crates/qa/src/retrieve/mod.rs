@@ -1,7 +1,11 @@
 //! Stages two and three: cut out the question's subgraph and score its triples.
 
+mod neighbourhood;
 mod overlap;
+pub mod qr_gat;
 mod relation_walk;
+mod similarity;
+mod vectors;
 
 use wherefore_graph::{EntityId, Graph, Hop, Subgraph};
 
@@ -9,8 +13,13 @@ use crate::error::Result;
 use crate::link::Link;
 use crate::question::Question;
 
+pub use neighbourhood::{Neighbourhood, NeighbourhoodConfig};
 pub use overlap::{Overlap, OverlapConfig};
+pub use qr_gat::{QrGat, QrGatConfig};
 pub use relation_walk::{RelationWalk, RelationWalkConfig};
+pub use similarity::{Similarity, SimilarityConfig};
+pub(crate) use vectors::relation_vectors;
+pub use vectors::{entity_texts_to_vectors, relation_texts_to_vectors};
 
 /// A question's subgraph with a score for every triple and every entity.
 ///
@@ -52,4 +61,19 @@ pub trait Retriever: Send + Sync {
         links: &[Link],
         graph: &dyn Graph,
     ) -> Result<ScoredTriples>;
+}
+
+/// Entity scores where a method makes none: the best of an entity's triples, and 0 for topics.
+fn best_of_ends(subgraph: &Subgraph, topics: &[EntityId], triple_scores: &[f32]) -> Vec<f32> {
+    let mut scores = vec![0.0f32; subgraph.entities().len()];
+    for (triple, &score) in subgraph.triples().iter().zip(triple_scores) {
+        for end in [triple.head, triple.tail] {
+            let best = &mut scores[end.index()];
+            *best = best.max(score);
+        }
+    }
+    for topic in topics {
+        scores[topic.index()] = 0.0;
+    }
+    scores
 }

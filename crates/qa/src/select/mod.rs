@@ -1,5 +1,7 @@
 //! Stage four: what the reasoner will read.
 
+mod nucleus;
+mod threshold;
 mod top_k;
 
 use std::collections::HashSet;
@@ -9,6 +11,8 @@ use wherefore_graph::{EntityId, Triple};
 use crate::error::Result;
 use crate::retrieve::{Plan, ScoredTriples};
 
+pub use nucleus::{Nucleus, NucleusConfig};
+pub use threshold::{Threshold, ThresholdConfig};
 pub use top_k::{TopK, TopKConfig};
 
 /// The chosen evidence, best first, in the ids of the whole graph.
@@ -54,10 +58,40 @@ impl Selection {
     }
 }
 
+/// The triples that score above `least`, best first. Equal scores keep the order of the subgraph,
+/// which lists what is near the topics first.
+fn ranked(scored: &ScoredTriples, least: f32) -> Vec<usize> {
+    let scores = &scored.triple_scores;
+    let mut best: Vec<usize> = (0..scores.len()).filter(|&i| scores[i] > least).collect();
+    best.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]));
+    best
+}
+
 /// Chooses what the reasoner will read, best first.
 ///
 /// An empty selection is legal: nothing was good enough, and the answer must say so.
 pub trait Selector: Send + Sync {
     /// Chooses among the scored triples.
     fn select(&self, scored: &ScoredTriples) -> Result<Selection>;
+}
+
+#[cfg(test)]
+mod tests {
+    use wherefore_graph::{EntityId, Subgraph, Triple};
+
+    use super::*;
+
+    /// A topic with one triple for each score.
+    pub(super) fn star(scores: &[f32]) -> ScoredTriples {
+        let triples: Vec<Triple> = (0..scores.len() as u32)
+            .map(|i| Triple::new(0, 0, i + 1))
+            .collect();
+        ScoredTriples {
+            subgraph: Subgraph::from_triples(&[EntityId(0)], &triples),
+            topics: vec![EntityId(0)],
+            triple_scores: scores.to_vec(),
+            entity_scores: vec![0.0; scores.len() + 1],
+            ..ScoredTriples::default()
+        }
+    }
 }

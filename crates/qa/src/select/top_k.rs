@@ -9,7 +9,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Selection, Selector};
+use super::{Selection, Selector, ranked};
 use crate::error::{Error, Result};
 use crate::retrieve::ScoredTriples;
 
@@ -51,10 +51,7 @@ impl TopK {
 
 impl Selector for TopK {
     fn select(&self, scored: &ScoredTriples) -> Result<Selection> {
-        let mut best: Vec<usize> = (0..scored.triple_scores.len())
-            .filter(|&i| scored.triple_scores[i] > 0.0)
-            .collect();
-        best.sort_by(|&a, &b| scored.triple_scores[b].total_cmp(&scored.triple_scores[a]));
+        let mut best = ranked(scored, 0.0);
         best.truncate(self.config.k);
         Ok(Selection::of(scored, &best))
     }

@@ -1,0 +1,140 @@
+//! One page for one answer: its names, its rationales, and the evidence as a picture.
+
+use std::collections::HashSet;
+use std::fmt::Write;
+use std::path::Path;
+
+use wherefore::Answer;
+use wherefore::answer::Evidence;
+
+use super::network::{self, Part};
+use super::page::{escape, page};
+use crate::error::{Error, Result};
+
+/// Triples in the picture beside those of the rationales.
+const DRAWN: usize = 24;
+/// Triples in the table.
+const LISTED: usize = 200;
+
+/// Writes the page of an answer, aside and then renamed.
+pub fn write_answer(path: &Path, answer: &Answer) -> Result<()> {
+    let mut aside = path.as_os_str().to_owned();
+    aside.push(".part");
+    std::fs::write(&aside, answer_html(answer)).map_err(Error::io("write", path))?;
+    std::fs::rename(&aside, path).map_err(Error::io("write", path))
+}
+
+/// The page of an answer.
+pub fn answer_html(answer: &Answer) -> String {
+    let mut body = format!("<h1>{}</h1>", escape(&answer.question));
+    match &answer.reason {
+        Some(reason) if answer.answers.is_empty() => {
+            let _ = write!(body, "<p><b>No answer:</b> {}</p>", escape(reason));
+        }
+        _ => {
+            body += "<table><tr><th>answer</th><th>confidence</th><th>because</th></tr>";
+            for found in &answer.answers {
+                let because: Vec<String> = (found.rationale.iter())
+                    .filter_map(|i| answer.evidence.get(*i))
+                    .map(|t| {
+                        let mark = if t.verified { "✓" } else { "✗" };
+                        escape(&format!("{mark} {} → {} → {}", t.head, t.relation, t.tail))
+                    })
+                    .collect();
+                let _ = write!(
+                    body,
+                    "<tr><td><b>{}</b></td><td class=\"num\">{:.0}%</td><td>{}</td></tr>",
+                    escape(&found.name),
+                    100.0 * found.confidence,
+                    because.join("<br>")
+                );
+            }
+            body += "</table>";
+        }
+    }
+    if let Some(text) = &answer.text {
+        let _ = write!(body, "<p>{}</p>", escape(text));
+    }
+    body += "<h2>Evidence</h2>";
+    body += &picture(answer);
+    body += "<p class=\"dim\">Topics are purple, answers green; each edge has its confidence.</p>";
+    body += &table(&answer.evidence);
+    page(&format!("Wherefore: {}", answer.question), &body)
+}
+
+/// Rationales first, then the best of the rest.
+fn picture(answer: &Answer) -> String {
+    let mut places: Vec<usize> = (answer.answers.iter())
+        .flat_map(|a| a.rationale.iter().copied())
+        .chain(0..answer.evidence.len())
+        .collect();
+    let mut seen = HashSet::new();
+    places.retain(|i| *i < answer.evidence.len() && seen.insert(*i));
+    places.truncate(DRAWN);
+    let drawn: Vec<&Evidence> = places.iter().map(|i| &answer.evidence[*i]).collect();
+    let topics: HashSet<&str> = answer.links.iter().map(|l| l.id.as_str()).collect();
+    let answers: HashSet<&str> = answer.answers.iter().map(|a| a.id.as_str()).collect();
+    network::draw(&drawn, DRAWN, |id, _| match (topics.contains(id), answers.contains(id)) {
+        (true, _) => Part::Topic,
+        (_, true) => Part::Right,
+        _ => Part::Other,
+    })
+}
+
+fn table(evidence: &[Evidence]) -> String {
+    let mut out = String::from(
+        "<table><tr><th></th><th>head</th><th>relation</th><th>tail</th><th>confidence</th></tr>",
+    );
+    for t in evidence.iter().take(LISTED) {
+        let _ = write!(
+            out,
+            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td class=\"num\">{:.3}</td></tr>",
+            if t.verified { "✓" } else { "✗" },
+            escape(&t.head),
+            escape(&t.relation),
+            escape(&t.tail),
+            t.score
+        );
+    }
+    out += "</table>";
+    if evidence.len() > LISTED {
+        let _ = write!(out, "<p class=\"dim\">and {} more</p>", evidence.len() - LISTED);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use wherefore::graph::toy;
+    use wherefore::{PipelineConfig, Question};
+
+    use super::*;
+
+    #[test]
+    fn the_page_shows_topic_answer_and_confidence() {
+        let pipeline = PipelineConfig::default().build().unwrap();
+        let question = Question::new("Which stadium do the San Francisco Giants play in?");
+        let answer = pipeline.answer(&question, &toy::graph(), &mut ()).unwrap();
+        let html = answer_html(&answer);
+        assert!(html.contains("class=\"topic\"") && html.contains("class=\"right\""));
+        assert!(html.contains("Oracle Park"));
+        let score = format!("{:.2}", answer.evidence[answer.answers[0].rationale[0]].score);
+        assert!(html.contains(&format!(" {score}<title>")), "{html}");
+        let place = tempfile::tempdir().unwrap();
+        let file = place.path().join("answer.html");
+        write_answer(&file, &answer).unwrap();
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), html);
+    }
+
+    #[test]
+    fn names_are_data_and_no_answer_is_said() {
+        let answer = Answer {
+            question: "<script>alert(1)</script>?".into(),
+            reason: Some("nothing & nobody".into()),
+            ..Answer::default()
+        };
+        let html = answer_html(&answer);
+        assert!(!html.contains("<script>alert"));
+        assert!(html.contains("nothing &amp; nobody"));
+    }
+}
