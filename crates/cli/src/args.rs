@@ -41,6 +41,34 @@ pub(crate) struct Global {
     pub(crate) color: Color,
 }
 
+/// Options of the commands that can ask a language model.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Language model")]
+pub(crate) struct Llm {
+    /// Let a language model answer from the evidence, with one call: a GGUF file, or URL#MODEL of
+    /// an OpenAI-compatible server (its key comes from the environment, `WHEREFORE_API_KEY`)
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) llm: Option<String>,
+    /// Make at most so many calls for a question
+    #[arg(long, value_name = "N")]
+    pub(crate) max_calls: Option<u32>,
+    /// Read and write at most so many tokens for a question
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) max_tokens: Option<u64>,
+    /// Stop a language model after so many milliseconds on a question
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) max_ms: Option<u64>,
+    /// Neither use nor keep completions on disk
+    #[arg(long)]
+    pub(crate) no_cache: bool,
+    /// Append every completion to a file, which `--llm script:FILE` replays
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
+    /// Give answers that nothing in the graph proves too, marked as such
+    #[arg(long)]
+    pub(crate) keep_ungrounded: bool,
+}
+
 /// When to use colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Color {
@@ -73,6 +101,8 @@ pub(crate) enum Command {
 Examples:
   wherefore ask @toy 'Where was the coach of the San Francisco Giants born?'
   wherefore ask movies 'Who directed it?' --topic 'The Matrix' --json
+  wherefore ask movies 'Who directed The Matrix?' --llm qwen2.5-1.5b.gguf
+  wherefore ask movies 'Who directed The Matrix?' --llm http://localhost:8080/v1#qwen2.5
   echo 'Whose mascot is Lou Seal?' | wherefore ask @toy -")]
 pub(crate) struct Ask {
     /// A graph folder made by `wherefore load`, or `@toy`, the built-in sample
@@ -97,6 +127,8 @@ pub(crate) struct Ask {
     /// Write a page with the evidence as a picture: topics purple, answers green
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) llm: Llm,
 }
 
 /// Build a graph folder from files
@@ -335,6 +367,8 @@ pub(crate) struct Eval {
     /// End with status 1 if a metric is below a value, as in `lenient.hit@1=0.9`; repeatable
     #[arg(long, value_name = "METRIC=VALUE", value_parser = crate::commands::eval::parse_requirement)]
     pub(crate) require: Vec<(String, f64)>,
+    #[command(flatten)]
+    pub(crate) llm: Llm,
 }
 
 /// Score another system's predictions with the same metrics

@@ -3,6 +3,7 @@
 mod args;
 mod commands;
 mod errors;
+mod language;
 mod open;
 mod output;
 mod progress;

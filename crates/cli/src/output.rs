@@ -12,7 +12,7 @@ use wherefore_graph::names::is_machine_id;
 use crate::args::{Color, Global};
 
 /// Where and how a command writes.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Output {
     /// Results and errors as JSON.
     pub(crate) json: bool,

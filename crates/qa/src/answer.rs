@@ -30,6 +30,9 @@ pub struct Answer {
     /// The answer in prose, where a language model wrote one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
+    /// Answers that were held back, because nothing in the graph proves them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub withheld: Vec<Withheld>,
     /// The triples shown to the reasoner, best first. `rationale` points into them.
     pub evidence: Vec<Evidence>,
     /// The evidence as chains, where the organizer made some.
@@ -49,6 +52,18 @@ pub struct Answer {
     /// What language models cost.
     #[serde(default)]
     pub llm: LlmUse,
+    /// What had to be left out or broken off, in words for the user.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+/// An answer that was held back.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Withheld {
+    /// The name that was given.
+    pub name: String,
+    /// Why it is no answer.
+    pub reason: String,
 }
 
 /// One answer.
@@ -62,6 +77,9 @@ pub struct AnswerEntity {
     pub confidence: f32,
     /// Indices into `evidence`: the triples that join it to the topics.
     pub rationale: Vec<usize>,
+    /// Nothing in the evidence proves it. Such answers are held back unless they are asked for.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ungrounded: bool,
 }
 
 /// One triple of the evidence, by labels.
@@ -99,8 +117,15 @@ pub struct LinkReport {
 pub struct LlmUse {
     /// Number of calls.
     pub calls: u32,
+    /// How many of them were answered from the cache on disk.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cached: u32,
     /// Tokens read.
     pub prompt_tokens: u64,
     /// Tokens written.
     pub completion_tokens: u64,
+}
+
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }

@@ -10,6 +10,7 @@
 //! language model, no training, no setting needed. Unknown keys are refused.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -17,17 +18,26 @@ use crate::error::{Error, Result};
 use crate::link::{Names, NamesConfig};
 use crate::organize::{TripleLines, TripleLinesConfig};
 use crate::pipeline::Pipeline;
-use crate::reason::{BestPath, BestPathConfig, Candidates, CandidatesConfig};
+use crate::reason::{
+    BestPath, BestPathConfig, Candidates, CandidatesConfig, SingleCall, SingleCallConfig,
+};
 use crate::retrieve::{
     Overlap, OverlapConfig, QrGat, QrGatConfig, RelationWalk, RelationWalkConfig, Similarity,
     SimilarityConfig,
 };
 use crate::select::{Nucleus, NucleusConfig, Threshold, ThresholdConfig, TopK, TopKConfig};
+use crate::verify::Ungrounded;
+use wherefore_model::{LanguageModel, language};
 
 /// A whole pipeline. The default is the method `walk`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PipelineConfig {
+    /// The language model, where a part needs one: a GGUF file, `URL#MODEL` or `script:FILE`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub llm: Option<String>,
+    /// What becomes of answers that nothing proves.
+    pub ungrounded: Ungrounded,
     /// How the question is tied to the graph.
     pub link: LinkerConfig,
     /// How triples are found and scored.
@@ -90,6 +100,8 @@ pub enum ReasonerConfig {
     BestPath(BestPathConfig),
     /// The retriever's candidates, without a language model.
     Candidates(CandidatesConfig),
+    /// One call of a language model.
+    SingleCall(SingleCallConfig),
 }
 
 impl Default for LinkerConfig {
@@ -195,9 +207,29 @@ impl PipelineConfig {
         toml::to_string(self).expect("tables of numbers and texts are TOML")
     }
 
-    /// Makes the parts.
+    /// The same with answers from a language model: the reasoner is `single-call` unless it asks
+    /// one already.
+    pub fn set_llm(&mut self, name: impl Into<String>) {
+        self.llm = Some(name.into());
+        if !matches!(self.reason, ReasonerConfig::SingleCall(_)) {
+            self.reason = ReasonerConfig::SingleCall(SingleCallConfig::default());
+        }
+    }
+
+    /// Makes the parts, and opens the language model where one is needed.
     pub fn build(&self) -> Result<Pipeline> {
+        self.build_with(None)
+    }
+
+    /// Makes the parts around a language model that is open already.
+    pub fn build_with(&self, model: Option<Arc<dyn LanguageModel>>) -> Result<Pipeline> {
+        let model = || match (&model, &self.llm) {
+            (Some(model), _) => Ok(Arc::clone(model)),
+            (None, Some(name)) => Ok(language::open(name)?),
+            (None, None) => Err(Error::NoLanguageModel),
+        };
         Ok(Pipeline {
+            ungrounded: self.ungrounded,
             linker: match &self.link {
                 LinkerConfig::Names(config) => Box::new(Names::new(config.clone())?),
             },
@@ -210,9 +242,7 @@ impl PipelineConfig {
                     Box::new(RelationWalk::new(config.clone())?)
                 }
                 RetrieverConfig::QrGat(config) => Box::new(QrGat::new(config)?),
-                RetrieverConfig::Similarity(config) => {
-                    Box::new(Similarity::new(config.clone())?)
-                }
+                RetrieverConfig::Similarity(config) => Box::new(Similarity::new(config.clone())?),
             },
             selector: match &self.select {
                 SelectorConfig::TopK(config) => {
@@ -229,7 +259,7 @@ impl PipelineConfig {
                 }
             },
             organizer: match &self.organize {
-                OrganizerConfig::Triples(TripleLinesConfig {}) => Box::new(TripleLines),
+                OrganizerConfig::Triples(config) => Box::new(TripleLines::new(config.clone())),
             },
             reasoner: match &self.reason {
                 ReasonerConfig::BestPath(config) => {
@@ -239,6 +269,10 @@ impl PipelineConfig {
                 ReasonerConfig::Candidates(config) => {
                     config.check()?;
                     Box::new(Candidates::new(config.clone()))
+                }
+                ReasonerConfig::SingleCall(config) => {
+                    config.check()?;
+                    Box::new(SingleCall::new(config.clone(), model()?))
                 }
             },
         })

@@ -67,6 +67,10 @@ pub enum Error {
     #[error("the configuration does not parse: {0}")]
     Config(String),
 
+    /// A reasoner that needs a language model, and none was named.
+    #[error("the reasoner `single-call` needs a language model, and none is named")]
+    NoLanguageModel,
+
     /// A file of an index could not be read or written.
     #[error("cannot {action} `{path}`")]
     IndexFile {
@@ -208,6 +212,9 @@ impl Error {
             Error::QuestionTooLong { .. } => Some("shorten the question".into()),
             Error::NoSuchTopic { near, .. } if near.is_empty() => None,
             Error::NoSuchTopic { near, .. } => Some(format!("near it are: {}", near.join(", "))),
+            Error::NoLanguageModel => Some(
+                "name one with `--llm FILE.gguf`, `--llm URL#MODEL`, or `llm = …` in the file".into(),
+            ),
             Error::Config(_) => {
                 Some("`configs/overlap.toml` shows every setting with its default".into())
             }
@@ -259,6 +266,7 @@ impl Error {
             Error::QuestionTooLong { .. } => "question-too-long",
             Error::NoSuchTopic { .. } => "no-such-topic",
             Error::Config(_) => "bad-config",
+            Error::NoLanguageModel => "no-language-model",
             Error::IndexFile { .. } => "io",
             Error::NoIndex { .. } => "no-index",
             Error::IndexOfAnotherGraph { .. } => "index-of-another-graph",

@@ -7,6 +7,7 @@
 pub mod answer;
 pub mod config;
 mod error;
+mod ground;
 pub mod index;
 pub mod link;
 pub mod organize;

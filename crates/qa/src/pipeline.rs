@@ -12,9 +12,9 @@ use crate::question::Question;
 use crate::reason::{Conclusion, Reasoner};
 use crate::retrieve::{Retriever, ScoredTriples};
 use crate::select::{Selection, Selector};
-use crate::verify::{link_reports, settle};
+use crate::verify::{Ungrounded, link_reports, settle};
 
-/// Five parts, and no state: the same pipeline answers any question over any graph.
+/// Five parts, a rule, and no state: the same pipeline answers any question over any graph.
 ///
 /// ```
 /// use wherefore::{PipelineConfig, Question, graph::toy};
@@ -36,6 +36,8 @@ pub struct Pipeline {
     pub organizer: Box<dyn Organizer>,
     /// From text to answers.
     pub reasoner: Box<dyn Reasoner>,
+    /// What becomes of answers that nothing proves.
+    pub ungrounded: Ungrounded,
 }
 
 /// Sees every value that passes from stage to stage: traces, web page and tests.
@@ -159,7 +161,14 @@ impl Pipeline {
         pass(Stage::Organized(&context));
         let conclusion = self.reasoner.reason(question, &context, graph)?;
         pass(Stage::Reasoned(&conclusion));
-        settle(question, &links, &context.selection, conclusion, graph)
+        settle(
+            question,
+            &links,
+            &context.selection,
+            conclusion,
+            self.ungrounded,
+            graph,
+        )
     }
 }
 

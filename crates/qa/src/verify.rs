@@ -2,18 +2,29 @@
 //!
 //! [`settle`] turns a reasoner's conclusion into an [`Answer`]: every triple of the evidence is
 //! looked up again in the graph, and an answer that no verified triples join to a topic is
-//! withheld. [`verify`] does the same for an answer that was saved, by the identities in it.
+//! ungrounded, and withheld unless [`Ungrounded`] says otherwise. [`verify`] does the same for an answer that was saved, by the identities in it.
 
 use serde::{Deserialize, Serialize};
 use wherefore_graph::{Edge, EntityId, Graph, NameMatch, RelationId};
 
-use crate::answer::{Answer, AnswerEntity, Evidence, LinkReport, Status};
+use crate::answer::{Answer, AnswerEntity, Evidence, LinkReport, Status, Withheld};
 use crate::error::Result;
 use crate::link::Link;
 use crate::question::Question;
 use crate::rationale::{Step, leads, rationales};
 use crate::reason::Conclusion;
 use crate::select::Selection;
+
+/// What becomes of answers that nothing in the evidence proves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ungrounded {
+    /// They are held back.
+    #[default]
+    Withhold,
+    /// They are given, and marked.
+    Mark,
+}
 
 /// The answer that the graph confirms.
 ///
@@ -24,6 +35,7 @@ pub fn settle(
     links: &[Link],
     selection: &Selection,
     conclusion: Conclusion,
+    ungrounded: Ungrounded,
     graph: &dyn Graph,
 ) -> Result<Answer> {
     let evidence = evidence(selection, graph)?;
@@ -34,22 +46,52 @@ pub fn settle(
         .map(|(&(t, score), e)| e.verified.then_some((t.head, t.tail, score)))
         .collect();
     let shortest = rationales(selection.topics.iter().copied(), &steps);
-    let concluded = conclusion.answers.len();
+    let concluded = conclusion.answers.len() + conclusion.unmatched.len();
     let mut answers = Vec::with_capacity(concluded);
+    let mut withheld = Vec::new();
+    let mut without_proof = |answer: AnswerEntity, reason: &str, answers: &mut Vec<_>| {
+        if ungrounded == Ungrounded::Mark {
+            answers.push(AnswerEntity {
+                ungrounded: true,
+                ..answer
+            });
+        } else {
+            withheld.push(Withheld {
+                name: answer.name,
+                reason: reason.to_owned(),
+            });
+        }
+    };
     for candidate in conclusion.answers {
         let rationale = if leads(&candidate.path, &selection.topics, candidate.entity, &steps) {
             candidate.path
         } else {
             shortest.get(&candidate.entity).cloned().unwrap_or_default()
         };
-        if !rationale.is_empty() {
-            answers.push(AnswerEntity {
-                name: graph.entity_label(candidate.entity)?.into_owned(),
-                id: graph.entity_term(candidate.entity)?.to_string(),
-                confidence: candidate.confidence,
-                rationale,
-            });
+        let answer = AnswerEntity {
+            name: graph.entity_label(candidate.entity)?.into_owned(),
+            id: graph.entity_term(candidate.entity)?.to_string(),
+            confidence: candidate.confidence,
+            rationale,
+            ungrounded: false,
+        };
+        if answer.rationale.is_empty() {
+            let reason = if selection.topics.contains(&candidate.entity) {
+                "the question itself names it"
+            } else {
+                "no verified triples join it to a topic"
+            };
+            without_proof(answer, reason, &mut answers);
+        } else {
+            answers.push(answer);
         }
+    }
+    for name in conclusion.unmatched {
+        let answer = AnswerEntity {
+            name,
+            ..AnswerEntity::default()
+        };
+        without_proof(answer, "the evidence does not name it", &mut answers);
     }
     let answered = !answers.is_empty();
     let reason = match (answered, concluded) {
@@ -59,7 +101,11 @@ pub fn settle(
                 .reason
                 .unwrap_or_else(|| "the evidence gives no answer".into()),
         ),
-        (false, _) => Some("the graph does not confirm the evidence of any answer".into()),
+        (false, _) => Some(
+            conclusion
+                .reason
+                .unwrap_or_else(|| "the graph does not confirm the evidence of any answer".into()),
+        ),
     };
     Ok(Answer {
         question: question.text.clone(),
@@ -75,6 +121,8 @@ pub fn settle(
         evidence,
         links: link_reports(links, graph)?,
         llm: conclusion.llm,
+        withheld,
+        notes: conclusion.notes,
         ..Answer::default()
     })
 }
@@ -395,7 +443,16 @@ mod tests {
                 answers,
                 ..Conclusion::default()
             };
-            settle(&Question::new("?"), &[], &selection, conclusion, &graph).unwrap()
+            let rule = Ungrounded::default();
+            settle(
+                &Question::new("?"),
+                &[],
+                &selection,
+                conclusion,
+                rule,
+                &graph,
+            )
+            .unwrap()
         };
         let answer = settled(vec![candidate(2, &[0]), candidate(1, &[])]);
         assert!(!answer.evidence[0].verified && answer.evidence[1].verified);

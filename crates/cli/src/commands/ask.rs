@@ -1,5 +1,6 @@
 //! `wherefore ask`: a question, its answers, and why.
 
+use std::io::{self, IsTerminal};
 use std::path::Path;
 
 use anyhow::Context;
@@ -10,6 +11,7 @@ use wherefore::{Observer, PipelineConfig, Question, Stage};
 use super::{pipeline_config, read_text};
 use crate::args::Ask;
 use crate::errors::Exit;
+use crate::language;
 use crate::open::open;
 use crate::output::{Arrows, Output, counted, shown};
 
@@ -17,16 +19,21 @@ use crate::output::{Arrows, Output, counted, shown};
 const SHOWN_ANSWERS: usize = 10;
 
 pub(crate) fn run(args: &Ask, output: &Output) -> anyhow::Result<Exit> {
-    let config = config(args)?;
+    let mut config = config(args)?;
+    language::configure(&args.llm, &mut config)?;
     let question = Question::new(question(args)?).about(&args.topics);
     // before the graph is opened: it may be large
     question.check()?;
-    let pipeline = config.build()?;
     let graph = open(&args.graph)?;
+    let model = language::open(&args.llm, &config)?;
+    let pipeline = config.build_with(model.map(|model| language::watched(model, output)))?;
     let mut notes = Notes::default();
     let answer = pipeline.answer(&question, graph.as_ref(), &mut notes)?;
-    for note in &notes.0 {
+    for note in notes.0.iter().chain(&answer.notes) {
         output.note("note", note);
+    }
+    for held in &answer.withheld {
+        output.note("withheld", &format!("{}: {}", held.name, held.reason));
     }
     if let Some(path) = &args.html {
         wherefore_lab::report::write_answer(path, &answer)
@@ -100,11 +107,15 @@ fn written(answer: &Answer, output: &Output) -> String {
             let line = format!("… and {more} more; `--json` has them all");
             text += &format!("{}\n", output.dim(&line));
         }
-        if let Some(prose) = &answer.text {
+        // what was seen while it was written need not be told again
+        let seen = language::is_streamed(output) && io::stdout().is_terminal();
+        if let Some(prose) = answer.text.as_ref().filter(|_| !seen) {
             text += &format!("\n{}\n", shown(prose));
         }
-        text += "\nbecause\n";
-        text += &because(answer, some, output);
+        let because = because(answer, some, output);
+        if !because.is_empty() {
+            text += &format!("\nbecause\n{because}");
+        }
     }
     text + "\n" + &output.dim(&footer(answer)) + "\n"
 }
@@ -117,7 +128,12 @@ fn answers(answers: &[AnswerEntity], output: &Output) -> String {
     for (answer, name) in answers.iter().zip(&names) {
         let gap = " ".repeat(widest.saturating_sub(width(name)) + 2);
         let percent = format!("{:>3.0}%", answer.confidence * 100.0);
-        text += &format!("{}{gap}{}\n", output.bold(name), output.dim(&percent));
+        let mark = if answer.ungrounded {
+            output.red("  not proved")
+        } else {
+            String::new()
+        };
+        text += &format!("{}{gap}{}{mark}\n", output.bold(name), output.dim(&percent));
     }
     text
 }
@@ -156,6 +172,17 @@ fn footer(answer: &Answer) -> String {
         } else {
             format!("{verified} of {triples} of evidence verified")
         });
+    }
+    if answer.llm.calls > 0 {
+        let calls = counted(answer.llm.calls as usize, "call", "calls");
+        let kept = match answer.llm.cached {
+            0 => "",
+            _ => ", from the cache",
+        };
+        parts.push(format!(
+            "{calls}, {} + {} tokens{kept}",
+            answer.llm.prompt_tokens, answer.llm.completion_tokens
+        ));
     }
     if let Some(&total) = answer.timings_ms.get("total") {
         parts.push(match total {

@@ -15,6 +15,7 @@ use wherefore_lab::sweep::{self, Planned, Sweep};
 use super::{pipeline_config, report};
 use crate::args::Eval;
 use crate::errors::{Exit, UserError};
+use crate::language;
 use crate::open::open;
 use crate::output::Output;
 use crate::progress::{Progress, Unit};
@@ -43,11 +44,12 @@ pub(crate) fn run_eval(args: &Eval, output: &Output) -> anyhow::Result<Exit> {
     let metrics = match &args.sweep {
         Some(file) => return run_sweep(args, file, &all, graph.as_ref(), output),
         None => {
-            let config = pipeline_config(
-        args.config.as_deref(),
-        args.method.as_deref(),
-        args.model.as_deref(),
-    )?;
+            let mut config = pipeline_config(
+                args.config.as_deref(),
+                args.method.as_deref(),
+                args.model.as_deref(),
+            )?;
+            language::configure(&args.llm, &mut config)?;
             let asked = choose(args, &all, args.seed);
             one_run(
                 args,
@@ -90,7 +92,7 @@ fn one_run(
     folder: &Path,
     output: &Output,
 ) -> anyhow::Result<Metrics> {
-    let pipeline = config.build()?;
+    let pipeline = config.build_with(language::open(&args.llm, config)?)?;
     let topics = if args.linked {
         TopicSource::Linked
     } else {
@@ -168,7 +170,8 @@ fn run_sweep(
     let plan = sweep.plan(file.parent().unwrap_or(Path::new(".")))?;
     let mut done: Vec<(Planned, Metrics)> = Vec::new();
     let count = plan.len();
-    for (number, planned) in plan.into_iter().enumerate() {
+    for (number, mut planned) in plan.into_iter().enumerate() {
+        language::configure(&args.llm, &mut planned.config)?;
         output.note(
             "run",
             &format!("{} of {count}: {}", number + 1, planned.folder),

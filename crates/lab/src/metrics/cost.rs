@@ -111,6 +111,7 @@ mod tests {
             calls,
             prompt_tokens,
             completion_tokens: 10,
+            ..LlmUse::default()
         };
         let first = (
             BTreeMap::from([("link".to_owned(), 1.0), ("reason".to_owned(), 5.0)]),

@@ -171,7 +171,13 @@ impl Question<'_> {
             }
             let mut heard = &way.heard;
             if self.config.steps {
-                steps_of(layer, &way.heard, &mut way.relations, &mut way.steps, hidden);
+                steps_of(
+                    layer,
+                    &way.heard,
+                    &mut way.relations,
+                    &mut way.steps,
+                    hidden,
+                );
                 heard = &way.steps;
             }
             resize(&mut way.states, layer.rows() * hidden);

@@ -388,7 +388,8 @@ pub(super) mod tests {
     fn loss_has_its_hand_made_value() -> Result<()> {
         // s = ln 3: −ln σ(s) = −ln ¾, −ln(1 − σ(s)) = −ln ¼; s = 0: ln 2
         let logits = Tensor::new(&[3f32.ln(), 3f32.ln(), 0.0], &Device::Cpu)?;
-        let value = loss(&logits, &[true, false, false], vec![4.0, 1.0, 1.0])?.to_scalar::<f32>()?;
+        let value =
+            loss(&logits, &[true, false, false], vec![4.0, 1.0, 1.0])?.to_scalar::<f32>()?;
         let wanted = (4.0 * (4.0f32 / 3.0).ln() + 4f32.ln() + 2f32.ln()) / 6.0;
         assert!((value - wanted).abs() < 1e-6, "{value} {wanted}");
         assert!(loss(&logits, &[true], vec![1.0]).is_err());

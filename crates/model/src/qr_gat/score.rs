@@ -228,7 +228,13 @@ impl Scorer {
             }
             false => &backward.edges,
         };
-        self.triples(edges, [forward, backward], of_question, of_relation, grouped);
+        self.triples(
+            edges,
+            [forward, backward],
+            of_question,
+            of_relation,
+            grouped,
+        );
         resize(logits, grouped.len());
         let count = subgraph.triples.len();
         let rows = grouped.chunks_exact(self.b_2.len());

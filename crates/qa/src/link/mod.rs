@@ -14,6 +14,7 @@ use wherefore_graph::{EntityId, Graph};
 use crate::error::Result;
 use crate::question::Question;
 
+pub(crate) use lexicon::edits;
 pub use names::{Names, NamesConfig};
 
 /// A part of the question tied to an entity of the graph.

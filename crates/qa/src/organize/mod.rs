@@ -8,6 +8,7 @@ use crate::error::Result;
 use crate::question::Question;
 use crate::select::Selection;
 
+pub(crate) use triples::one_line;
 pub use triples::{TripleLines, TripleLinesConfig};
 
 /// The evidence as lines of text, each with the triples it came from.
@@ -17,6 +18,8 @@ pub struct Context {
     pub selection: Selection,
     /// The lines, most important first.
     pub lines: Vec<ContextLine>,
+    /// Whether the lines show how sure they are.
+    pub with_confidence: bool,
 }
 
 /// One line of a [`Context`].

@@ -255,7 +255,7 @@ mod tests {
         selection.triples.sort_by(|a, b| b.1.total_cmp(&a.1));
         let context = Context {
             selection,
-            lines: Vec::new(),
+            ..Context::default()
         };
         let conclusion = BestPath::default()
             .reason(&Question::new("?"), &context, graph)

@@ -1,8 +1,11 @@
 //! Stage six: from evidence to answers.
 
 mod best_path;
+mod budget;
 mod candidates;
 mod plan;
+mod reply;
+mod single_call;
 
 use wherefore_graph::{EntityId, Graph};
 
@@ -12,19 +15,25 @@ use crate::organize::Context;
 use crate::question::Question;
 
 pub use best_path::{BestPath, BestPathConfig};
+pub use budget::Budget;
 pub use candidates::{Candidates, CandidatesConfig};
+pub use single_call::{SingleCall, SingleCallConfig};
 
 /// What a reasoner concludes, before it is checked.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Conclusion {
     /// The answers, best first.
     pub answers: Vec<Candidate>,
+    /// Names that were given as answers and that the evidence does not hold.
+    pub unmatched: Vec<String>,
     /// The answer in prose, where there is one.
     pub text: Option<String>,
     /// Why there is no answer.
     pub reason: Option<String>,
     /// What language models cost.
     pub llm: LlmUse,
+    /// What had to be left out or broken off, in words for the user.
+    pub notes: Vec<String>,
 }
 
 /// One answer before it is checked.
