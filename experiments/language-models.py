@@ -4,9 +4,12 @@
     cargo bench --bench language --no-run
     python experiments/language-models.py FILE.gguf... [--runs N] [--threads N]
 
-Both sides read the same five prompts from nothing and write 32 tokens, in turns, in one run; the
-better of the runs counts for each side, so that what else goes on counts as little as it can. The
-first prompt warms both sides up and is not timed.
+Both sides read the same five prompts from nothing and write 32 tokens, in turns, in one run, after
+reading the longest one to warm up; the best of the runs counts for each side, so that what else
+goes on counts as little as it can.
+
+llama.cpp reads a prompt with other kernels than a single token, and they round otherwise. So its
+own texts can differ by how it reads; ours are compared with both ways, `batch` and `single`.
 """
 import argparse
 import glob
@@ -38,33 +41,51 @@ PROMPTS = [
 WRITTEN = 32
 
 
+def greedy(model, ends):
+    out = []
+    while len(out) < WRITTEN:
+        logits = np.ctypeslib.as_array(model._ctx.get_logits(), shape=(1, model.n_vocab()))[-1]
+        token = int(logits.argmax())
+        if token in ends:
+            break
+        out.append(token)
+        if len(out) < WRITTEN:
+            model.eval([token])
+    return out
+
+
+def one_by_one(path, threads):
+    """llama.cpp's texts where it reads the prompt token by token."""
+    model = Llama(path, n_ctx=2048, n_threads=threads, n_threads_batch=threads, verbose=False)
+    ends = {model.token_eos(), model.token_bos()}
+    texts = []
+    for prompt in PROMPTS:
+        model.reset()
+        for token in model.tokenize(prompt.encode(), add_bos=False, special=True):
+            model.eval([token])
+        texts.append(model.detokenize(greedy(model, ends)).decode("utf-8", "replace"))
+    return texts
+
+
 def llama_cpp(path, threads):
     model = Llama(path, n_ctx=2048, n_threads=threads, n_threads_batch=threads, verbose=False, logits_all=False)
     ends = {model.token_eos(), model.token_bos()}
     texts, token_lists, read, wrote = [], [], [0, 0.0], [0, 0.0]
-    for i, prompt in enumerate(PROMPTS):
+    model.eval(model.tokenize(max(PROMPTS, key=len).encode(), add_bos=False, special=True))
+    for prompt in PROMPTS:
         tokens = model.tokenize(prompt.encode(), add_bos=False, special=True)
         token_lists.append(tokens)
         model.reset()
         begun = time.perf_counter()
         model.eval(tokens)
         read_at = time.perf_counter()
-        out = []
-        while len(out) < WRITTEN:
-            logits = np.ctypeslib.as_array(model._ctx.get_logits(), shape=(1, model.n_vocab()))[-1]
-            token = int(logits.argmax())
-            if token in ends:
-                break
-            out.append(token)
-            if len(out) < WRITTEN:
-                model.eval([token])
+        out = greedy(model, ends)
         done = time.perf_counter()
         texts.append(model.detokenize(out).decode("utf-8", "replace"))
-        if i > 0:
-            read[0] += len(tokens)
-            read[1] += read_at - begun
-            wrote[0] += max(len(out) - 1, 0)
-            wrote[1] += done - read_at
+        read[0] += len(tokens)
+        read[1] += read_at - begun
+        wrote[0] += max(len(out) - 1, 0)
+        wrote[1] += done - read_at
     return texts, token_lists, read[0] / read[1], wrote[0] / wrote[1]
 
 
@@ -97,12 +118,16 @@ def main():
                 best[side.__name__] = (texts, tokens, max(prefill, old[2]), max(decode, old[3]))
         theirs, mine = best["llama_cpp"], best["ours"]
         print(path)
+        single = one_by_one(path, arguments.threads)
         for i in range(len(PROMPTS)):
-            same_input = theirs[1][i] == mine[1][i]
-            same = theirs[0][i] == mine[0][i]
-            print(f"  prompt {i}: input tokens {'same' if same_input else 'DIFFER'}, text {'same' if same else 'DIFFERS'}")
-            if not same:
-                print(f"    llama.cpp {theirs[0][i]!r}\n    wherefore {mine[0][i]!r}")
+            word = {True: "same", False: "differs"}
+            print(
+                f"  prompt {i}: input {word[theirs[1][i] == mine[1][i]]}, "
+                f"batch {word[theirs[0][i] == mine[0][i]]}, single {word[single[i] == mine[0][i]]}, "
+                f"llama.cpp with itself {word[theirs[0][i] == single[i]]}"
+            )
+            if mine[0][i] not in (theirs[0][i], single[i]):
+                print(f"    batch     {theirs[0][i]!r}\n    single    {single[i]!r}\n    wherefore {mine[0][i]!r}")
         for name, at in (("prefill", 2), ("decode", 3)):
             print(f"  {name}: wherefore {mine[at]:.1f}, llama.cpp {theirs[at]:.1f} tokens/s: {mine[at] / theirs[at]:.2f}x")
 

@@ -11,6 +11,8 @@ mod gguf;
 mod linear;
 mod parallel;
 mod pieces;
+#[cfg(test)]
+mod reference;
 mod sample;
 mod template;
 mod tokenizer;

@@ -39,7 +39,8 @@ pub(super) fn render(
         Role::User,
         format!("{}\n\n{}", first.content, second.content),
     );
-    render_as_is(template, &[&[joined], rest].concat(), begin, end)
+    // where that does not help either, the first error tells more
+    render_as_is(template, &[&[joined], rest].concat(), begin, end).or(rendered)
 }
 
 fn render_as_is(
