@@ -3,8 +3,6 @@
 //! Needs `qwen2.5-coder-1.5b-instruct/model.gguf` in the models folder, or another GGUF file in
 //! `WHEREFORE_GGUF`; says that it was skipped where there is none.
 
-#![expect(clippy::unwrap_used, reason = "a test may fail")]
-
 use wherefore::graph::{MemoryGraph, NameMatch};
 use wherefore::model::{language, models};
 use wherefore::organize::{Organizer, TripleLines, TripleLinesConfig};

@@ -644,6 +644,25 @@ mod tests {
     }
 
     #[test]
+    fn no_more_calls_than_allowed_run_at_once() {
+        use std::sync::atomic::{AtomicUsize, Ordering};
+        let turns = Turns::new(2);
+        let (now, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    let _turn = turns.take();
+                    most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                    std::thread::yield_now();
+                    now.fetch_sub(1, Ordering::SeqCst);
+                });
+            }
+        });
+        assert!((1..=2).contains(&most.into_inner()));
+        assert_eq!(*turns.free.lock().unwrap(), 2);
+    }
+
+    #[test]
     fn only_what_changes_something_is_said() {
         let remote = Remote::open("http://localhost:1#m").unwrap();
         let (url, body) = remote.body(&Prompt::Plain("a".into()), &Decoding::default());

@@ -365,7 +365,7 @@ mod tests {
         for row in 0..16u8 {
             bytes.extend(half::f16::from_f32(1.0).to_le_bytes());
             bytes.extend([0xff, 0, 0xff, 0]); // the fifth bits of 0..8 and 16..24
-            bytes.extend((0..16).map(|i| (i + row) % 16 | ((15 - i) << 4)));
+            bytes.extend((0..16).map(|i| ((i + row) % 16) | ((15 - i) << 4)));
         }
         let storage = candle_core::quantized::QStorage::from_data(
             bytes.into(),

@@ -258,10 +258,26 @@ fn what_two_prompts_share_is_read_once_and_changes_nothing() {
 }
 
 #[test]
+fn a_file_that_was_cut_short_is_an_error_wherever_it_was_cut() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.gguf");
+    make(&path, "qwen3", 2, byte_level());
+    let whole = std::fs::read(&path).unwrap();
+    for kept in (0..whole.len()).step_by(whole.len() / 40 + 1) {
+        std::fs::write(&path, &whole[..kept]).unwrap();
+        let error = Local::open(&path).err();
+        assert!(
+            matches!(error, Some(Error::BadGguf { .. })),
+            "{kept} of {} bytes: {error:?}",
+            whole.len()
+        );
+    }
+}
+
+#[test]
 fn limits_and_stops_of_a_real_decoder() {
-    let model = model("llama").context;
-    assert_eq!(model, 256);
-    let model = self::model("llama");
+    let model = model("llama");
+    assert_eq!(model.context(), 256);
     let prompt = Prompt::Plain("the dog".into());
     let complete = |decoding: Decoding| {
         model

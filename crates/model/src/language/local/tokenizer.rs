@@ -52,7 +52,7 @@ pub(super) struct Tokenizer {
 
 enum Kind {
     // told at each call whether control tokens are read as such, and that takes it mutably
-    Bytes(Mutex<tokenizers::Tokenizer>),
+    Bytes(Box<Mutex<tokenizers::Tokenizer>>),
     Pieces(Pieces),
 }
 
@@ -77,7 +77,9 @@ impl Tokenizer {
         let kind = gguf.text("tokenizer.ggml.model")?;
         let (kind, adds_begin) = match kind {
             "gpt2" => (
-                Kind::Bytes(Mutex::new(byte_level(gguf, &tokens, &types, &specials)?)),
+                Kind::Bytes(Box::new(Mutex::new(byte_level(
+                    gguf, &tokens, &types, &specials,
+                )?))),
                 false,
             ),
             "llama" => {
