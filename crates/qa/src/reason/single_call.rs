@@ -32,12 +32,22 @@ use crate::question::Question;
 const TEMPLATE_TOKENS: usize = 64;
 
 /// The facts of the worked example, with their confidence.
-const EXAMPLE: [(&str, &str); 5] = [
-    (r#"("Alien", directed by, "Ridley Scott")"#, "0.98"),
-    (r#"("Ridley Scott", film directed, "Gladiator")"#, "0.93"),
-    (r#"("Blade Runner", directed by, "Ridley Scott")"#, "0.91"),
-    (r#"("Gladiator", film subject, "gladiators")"#, "0.87"),
-    (r#"("Blade Runner", film subject, "robots")"#, "0.85"),
+const EXAMPLE: [(&str, &str); 6] = [
+    (r#"("Paris", capital of, "France")"#, "0.98"),
+    (
+        r#"("2024 Summer Olympics", host country, "France")"#,
+        "0.93",
+    ),
+    (r#"("France", capital, "Paris")"#, "0.91"),
+    (
+        r#"("1924 Summer Olympics", host country, "France")"#,
+        "0.87",
+    ),
+    (
+        r#"("1900 Summer Olympics", host country, "France")"#,
+        "0.64",
+    ),
+    (r#"("France", currency, "Euro")"#, "0.02"),
 ];
 
 /// Settings of [`SingleCall`].
