@@ -108,6 +108,7 @@ def main():
     arguments.add_argument("files", nargs="+")
     arguments.add_argument("--runs", type=int, default=2)
     arguments.add_argument("--threads", type=int, default=os.cpu_count())
+    arguments.add_argument("--no-single", action="store_true", help="do not let llama.cpp read token by token: it takes long")
     arguments = arguments.parse_args()
     for path in arguments.files:
         best = {}
@@ -118,7 +119,7 @@ def main():
                 best[side.__name__] = (texts, tokens, max(prefill, old[2]), max(decode, old[3]))
         theirs, mine = best["llama_cpp"], best["ours"]
         print(path)
-        single = one_by_one(path, arguments.threads)
+        single = theirs[0] if arguments.no_single else one_by_one(path, arguments.threads)
         for i in range(len(PROMPTS)):
             word = {True: "same", False: "differs"}
             print(

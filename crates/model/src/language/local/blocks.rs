@@ -1,5 +1,5 @@
-//! The product with weights in blocks of 32 that are `d·q + m` with `q` of four or five bits:
-//! the formats `Q4_0`, `Q4_1`, `Q5_0` and `Q5_1`.
+//! The product with weights in blocks of 32 that are `d·q + m` with a whole number `q` ≥ 0:
+//! the formats `Q4_0`, `Q4_1`, `Q5_0`, `Q5_1` and `Q8_0`.
 //!
 //! ```text
 //! y_r = Σ_b d_{r,b} · a_b · (Σ_{i ∈ b} q_{r,i} · x̂_i) + m_{r,b} · a_b · Σ_{i ∈ b} x̂_i
@@ -8,8 +8,10 @@
 //!
 //! d, m and q are the weights', x̂ is the input in eight bits. Sixteen rows r lie together, four
 //! neighbours i of each side by side, so that one instruction multiplies 64 pairs and no sum runs
-//! across a vector. With q ≤ 31 and |x̂| ≤ 127 four products of pairs fit into 16 bits:
-//! 4 · 2 · 31 · 127 = 31,496.
+//! across a vector. Four-bit weights stay two to a byte: writing is bound by the reading of weights.
+//! With q ≤ 31 and |x̂| ≤ 127 four products of pairs fit into 16 bits:
+//! 4 · 2 · 31 · 127 = 31,496. Eight bits are multiplied half by half, which leaves
+//! 8 · 2 · 15 · 127 = 30,480.
 //!
 //! Without AVX-512 there is none of this, and candle's own kernels serve.
 
@@ -25,17 +27,32 @@ const TILE: usize = 16;
 
 /// Weights, tile after tile, block after block.
 pub(super) struct Blocks {
-    tiles: Vec<Tile>, // [out / TILE, in / BLOCK]
+    tiles: Tiles, // [out / TILE, in / BLOCK]
     inputs: usize,
     outputs: usize,
 }
 
+enum Tiles {
+    Four(Vec<Tile<Four>>),
+    Five(Vec<Tile<Five>>),
+    Eight(Vec<Tile<Eight>>),
+}
+
+/// `[i / 8][row][i % 4]`, the lower four of eight neighbours in the low halves of the bytes.
+type Four = [[u8; 4 * TILE]; BLOCK / 8];
+
+/// `[i / 4][row][i % 4]`
+type Five = [[u8; 4 * TILE]; BLOCK / 4];
+
+/// The same with eight bits.
+#[derive(Clone, Copy)]
+struct Eight(Five);
+
 /// One block of sixteen rows.
 #[derive(Clone)]
 #[repr(C, align(64))]
-struct Tile {
-    /// `[i / 4][row][i % 4]`
-    q: [[u8; 4 * TILE]; BLOCK / 4],
+struct Tile<Q> {
+    q: Q,
     /// Scales and offsets as half floats.
     d: [u16; TILE],
     m: [u16; TILE],
@@ -61,26 +78,53 @@ impl Blocks {
         let size = weight.dtype().type_size();
         let data = weight.data()?;
         let per_row = inputs / BLOCK;
-        let mut tiles = Vec::with_capacity(outputs / TILE * per_row);
-        for first in (0..outputs).step_by(TILE) {
-            for b in 0..per_row {
-                let mut tile = Tile {
-                    q: [[0; 4 * TILE]; BLOCK / 4],
-                    d: [0; TILE],
-                    m: [0; TILE],
-                };
-                for row in 0..TILE {
-                    let at = ((first + row) * per_row + b) * size;
-                    let (d, m, q) = block(&data[at..at + size]);
-                    tile.d[row] = d.to_bits();
-                    tile.m[row] = m.to_bits();
-                    for (i, q) in q.into_iter().enumerate() {
-                        tile.q[i / 4][row * 4 + i % 4] = q;
-                    }
-                }
-                tiles.push(tile);
-            }
-        }
+        let blocks_of = |first: usize, b: usize| -> [Block; TILE] {
+            std::array::from_fn(|row| {
+                let at = ((first + row) * per_row + b) * size;
+                block(&data[at..at + size])
+            })
+        };
+        let places = (0..outputs)
+            .step_by(TILE)
+            .flat_map(|first| (0..per_row).map(move |b| (first, b)));
+        let tiles = match weight.dtype() {
+            GgmlDType::Q4_0 | GgmlDType::Q4_1 => Tiles::Four(
+                places
+                    .map(|(first, b)| {
+                        tile(
+                            &blocks_of(first, b),
+                            [[0; 4 * TILE]; BLOCK / 8],
+                            |q, row, i, value| {
+                                q[i / 8][row * 4 + i % 4] |= value << (i % 8 / 4 * 4);
+                            },
+                        )
+                    })
+                    .collect(),
+            ),
+            GgmlDType::Q8_0 => Tiles::Eight(
+                places
+                    .map(|(first, b)| {
+                        let empty = Eight([[0; 4 * TILE]; BLOCK / 4]);
+                        tile(&blocks_of(first, b), empty, |q, row, i, value| {
+                            q.0[i / 4][row * 4 + i % 4] = value;
+                        })
+                    })
+                    .collect(),
+            ),
+            _ => Tiles::Five(
+                places
+                    .map(|(first, b)| {
+                        tile(
+                            &blocks_of(first, b),
+                            [[0; 4 * TILE]; BLOCK / 4],
+                            |q, row, i, value| {
+                                q[i / 4][row * 4 + i % 4] = value;
+                            },
+                        )
+                    })
+                    .collect(),
+            ),
+        };
         Ok(Some(Self {
             tiles,
             inputs,
@@ -95,6 +139,23 @@ impl Blocks {
 }
 
 type Block = (half::f16, half::f16, [u8; BLOCK]);
+
+/// Sixteen blocks as a tile; `put` puts a number at its place.
+fn tile<Q>(blocks: &[Block; TILE], empty: Q, put: impl Fn(&mut Q, usize, usize, u8)) -> Tile<Q> {
+    let mut tile = Tile {
+        q: empty,
+        d: [0; TILE],
+        m: [0; TILE],
+    };
+    for (row, (d, m, q)) in blocks.iter().enumerate() {
+        tile.d[row] = d.to_bits();
+        tile.m[row] = m.to_bits();
+        for (i, value) in q.iter().enumerate() {
+            put(&mut tile.q, row, i, *value);
+        }
+    }
+    tile
+}
 
 /// How a block of a format is read: `d`, `m` and `q` in order.
 fn format(kind: GgmlDType) -> Option<fn(&[u8]) -> Block> {
@@ -130,19 +191,26 @@ fn format(kind: GgmlDType) -> Option<fn(&[u8]) -> Block> {
             let q = with_fifth(&b[4..8], nibbles(&b[8..]));
             (scale(b, 0), scale(b, 2), q)
         }),
+        GgmlDType::Q8_0 => Some(|b| {
+            let d = scale(b, 0);
+            // q + 128 is the byte with its first bit turned
+            let q = std::array::from_fn(|i| b[2 + i] ^ 0x80);
+            (d, times(d, -128.0), q)
+        }),
         _ => None,
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 mod kernel {
+    use std::arch::x86_64::__m512i;
     use std::sync::OnceLock;
 
     use pulp::x86::V4;
     use pulp::{NullaryFnOnce, cast};
 
     use super::super::parallel::in_parts;
-    use super::{BLOCK, Blocks, Inputs, TILE, Tile};
+    use super::{BLOCK, Blocks, Eight, Five, Four, Inputs, TILE, Tile, Tiles};
 
     /// Rows of inputs that share one reading of the weights.
     const ROWS: usize = 4;
@@ -156,7 +224,85 @@ mod kernel {
         processor().is_some()
     }
 
+    /// Weights of a tile, as groups of four neighbours in sixteen rows.
+    trait Groups: Copy + Sync {
+        fn groups(self, simd: V4) -> [__m512i; BLOCK / 4];
+
+        /// `Σ q·x̂` of each row; `four` gives four neighbours of x̂.
+        #[inline(always)]
+        fn dot(simd: V4, q: &[__m512i; BLOCK / 4], four: impl Fn(usize) -> __m512i) -> __m512i {
+            let ones = simd.avx512f._mm512_set1_epi16(1);
+            let pairs = |g: usize| simd.avx512bw._mm512_maddubs_epi16(q[g], four(g));
+            let add = |a, b| simd.avx512bw._mm512_add_epi16(a, b);
+            let low = add(add(pairs(0), pairs(1)), add(pairs(2), pairs(3)));
+            let high = add(add(pairs(4), pairs(5)), add(pairs(6), pairs(7)));
+            let low = simd.avx512bw._mm512_madd_epi16(low, ones);
+            let high = simd.avx512bw._mm512_madd_epi16(high, ones);
+            simd.avx512f._mm512_add_epi32(low, high)
+        }
+    }
+
+    impl Groups for Eight {
+        #[inline(always)]
+        fn groups(self, _simd: V4) -> [__m512i; BLOCK / 4] {
+            self.0.map(|q| cast!(q))
+        }
+
+        #[inline(always)]
+        fn dot(simd: V4, q: &[__m512i; BLOCK / 4], four: impl Fn(usize) -> __m512i) -> __m512i {
+            let ones = simd.avx512f._mm512_set1_epi16(1);
+            let half = simd.avx512f._mm512_set1_epi32(0x0f0f_0f0f);
+            let mut low = simd.avx512f._mm512_setzero_si512();
+            let mut high = low;
+            for (g, q) in q.iter().enumerate() {
+                let x = four(g);
+                let lower = simd.avx512f._mm512_and_si512(*q, half);
+                let upper = simd.avx512f._mm512_srli_epi32::<4>(*q);
+                let upper = simd.avx512f._mm512_and_si512(upper, half);
+                let lower = simd.avx512bw._mm512_maddubs_epi16(lower, x);
+                let upper = simd.avx512bw._mm512_maddubs_epi16(upper, x);
+                low = simd.avx512bw._mm512_add_epi16(low, lower);
+                high = simd.avx512bw._mm512_add_epi16(high, upper);
+            }
+            let low = simd.avx512bw._mm512_madd_epi16(low, ones);
+            let high = simd.avx512bw._mm512_madd_epi16(high, ones);
+            let high = simd.avx512f._mm512_slli_epi32::<4>(high);
+            simd.avx512f._mm512_add_epi32(low, high)
+        }
+    }
+
+    impl Groups for Five {
+        #[inline(always)]
+        fn groups(self, _simd: V4) -> [__m512i; BLOCK / 4] {
+            self.map(|q| cast!(q))
+        }
+    }
+
+    impl Groups for Four {
+        #[inline(always)]
+        fn groups(self, simd: V4) -> [__m512i; BLOCK / 4] {
+            let half = simd.avx512f._mm512_set1_epi32(0x0f0f_0f0f);
+            std::array::from_fn(|g| {
+                let both: __m512i = cast!(self[g / 2]);
+                let one = if g % 2 == 0 {
+                    both
+                } else {
+                    simd.avx512f._mm512_srli_epi32::<4>(both)
+                };
+                simd.avx512f._mm512_and_si512(one, half)
+            })
+        }
+    }
+
     pub(super) fn product(blocks: &Blocks, x: &[f32]) -> Vec<f32> {
+        match &blocks.tiles {
+            Tiles::Four(tiles) => product_of(blocks, tiles, x),
+            Tiles::Five(tiles) => product_of(blocks, tiles, x),
+            Tiles::Eight(tiles) => product_of(blocks, tiles, x),
+        }
+    }
+
+    fn product_of<Q: Groups>(blocks: &Blocks, tiles: &[Tile<Q>], x: &[f32]) -> Vec<f32> {
         let simd = processor().expect("blocks are only made where it is there");
         let rows = x.len() / blocks.inputs;
         let inputs = quantize(simd, x);
@@ -167,7 +313,7 @@ mod kernel {
         in_parts(&mut y, tiles_at_once * rows * TILE, |i, part| {
             for (j, out) in part.chunks_exact_mut(rows * TILE).enumerate() {
                 let first = (i * tiles_at_once + j) * per_tile;
-                let weights = &blocks.tiles[first..first + per_tile];
+                let weights = &tiles[first..first + per_tile];
                 simd.vectorize(TileProduct {
                     simd,
                     weights,
@@ -190,14 +336,14 @@ mod kernel {
     }
 
     /// `[rows, 16]` of one tile.
-    struct TileProduct<'a> {
+    struct TileProduct<'a, Q> {
         simd: V4,
-        weights: &'a [Tile],
+        weights: &'a [Tile<Q>],
         inputs: &'a Inputs,
         out: &'a mut [f32],
     }
 
-    impl NullaryFnOnce for TileProduct<'_> {
+    impl<Q: Groups> NullaryFnOnce for TileProduct<'_, Q> {
         type Output = ();
 
         #[inline(always)]
@@ -211,30 +357,28 @@ mod kernel {
             let rows = out.len() / TILE;
             let mut row = 0;
             while row + ROWS <= rows {
-                some_rows::<ROWS>(simd, weights, inputs, row, &mut out[row * TILE..]);
+                some_rows::<ROWS, Q>(simd, weights, inputs, row, &mut out[row * TILE..]);
                 row += ROWS;
             }
             while row < rows {
-                some_rows::<1>(simd, weights, inputs, row, &mut out[row * TILE..]);
+                some_rows::<1, Q>(simd, weights, inputs, row, &mut out[row * TILE..]);
                 row += 1;
             }
         }
     }
 
     #[inline(always)]
-    fn some_rows<const N: usize>(
+    fn some_rows<const N: usize, Q: Groups>(
         simd: V4,
-        weights: &[Tile],
+        weights: &[Tile<Q>],
         inputs: &Inputs,
         row: usize,
         out: &mut [f32],
     ) {
         let per_row = weights.len();
-        let ones = simd.avx512f._mm512_set1_epi16(1);
         let mut sums = [simd.avx512f._mm512_setzero_ps(); N];
         for (b, tile) in weights.iter().enumerate() {
-            let q: [[u8; 4 * TILE]; BLOCK / 4] = tile.q;
-            let q = q.map(|q| cast!(q));
+            let q = tile.q.groups(simd);
             let d = simd.avx512f._mm512_cvtph_ps(cast!(tile.d));
             let m = simd.avx512f._mm512_cvtph_ps(cast!(tile.m));
             for (n, sum) in sums.iter_mut().enumerate() {
@@ -245,13 +389,7 @@ mod kernel {
                     let bytes: i32 = cast!(bytes);
                     simd.avx512f._mm512_set1_epi32(bytes)
                 };
-                let pairs = |g: usize| simd.avx512bw._mm512_maddubs_epi16(q[g], four(g));
-                let add = |a, b| simd.avx512bw._mm512_add_epi16(a, b);
-                let low = add(add(pairs(0), pairs(1)), add(pairs(2), pairs(3)));
-                let high = add(add(pairs(4), pairs(5)), add(pairs(6), pairs(7)));
-                let low = simd.avx512bw._mm512_madd_epi16(low, ones);
-                let high = simd.avx512bw._mm512_madd_epi16(high, ones);
-                let whole = simd.avx512f._mm512_add_epi32(low, high);
+                let whole = Q::dot(simd, &q, four);
                 let whole = simd.avx512f._mm512_cvtepi32_ps(whole);
                 let scale = simd.avx512f._mm512_set1_ps(inputs.scales[at]);
                 let offset = simd.avx512f._mm512_set1_ps(inputs.offsets[at]);
@@ -335,6 +473,7 @@ mod tests {
             GgmlDType::Q4_1,
             GgmlDType::Q5_0,
             GgmlDType::Q5_1,
+            GgmlDType::Q8_0,
         ] {
             let weight = QTensor::quantize(&weights, kind).unwrap();
             let Some(blocks) = Blocks::of(&weight, outputs, inputs).unwrap() else {

@@ -19,7 +19,7 @@ use pulp::Arch;
 use super::attention::{Cache, Heads};
 use super::family::{Rotation, Shape};
 use super::gguf::Gguf;
-use super::linear::Linear;
+use super::linear::{Linear, Stacked};
 use super::parallel::in_parts;
 use crate::Result;
 use crate::encode::simd::{gelu_tanh, silu, sum_by};
@@ -37,16 +37,13 @@ pub(super) struct Decoder {
 
 struct Layer {
     attention_norm: Vec<f32>,
-    q: Linear,
-    k: Linear,
-    v: Linear,
+    qkv: Stacked,
     q_norm: Option<Vec<f32>>,
     k_norm: Option<Vec<f32>>,
     o: Linear,
     attention_post_norm: Option<Vec<f32>>,
     feed_norm: Vec<f32>,
-    gate: Linear,
-    up: Linear,
+    gate_up: Stacked,
     down: Linear,
     feed_post_norm: Option<Vec<f32>>,
     heads: Heads,
@@ -85,16 +82,28 @@ impl Decoder {
             let norm = |rest: &str| format!("blk.{i}.{rest}.weight");
             layers.push(Layer {
                 attention_norm: gguf.vector(&norm("attn_norm"), width)?,
-                q: Linear::read(gguf, &name("attn_q"), asked, width)?,
-                k: Linear::read(gguf, &name("attn_k"), kept, width)?,
-                v: Linear::read(gguf, &name("attn_v"), kept, width)?,
+                qkv: Stacked::read(
+                    gguf,
+                    &[
+                        (name("attn_q"), asked),
+                        (name("attn_k"), kept),
+                        (name("attn_v"), kept),
+                    ],
+                    width,
+                )?,
                 q_norm: gguf.vector_or_none(&norm("attn_q_norm"), heads.size)?,
                 k_norm: gguf.vector_or_none(&norm("attn_k_norm"), heads.size)?,
                 o: Linear::read(gguf, &name("attn_output"), width, asked)?,
                 attention_post_norm: gguf.vector_or_none(&norm("post_attention_norm"), width)?,
                 feed_norm: gguf.vector(&norm("ffn_norm"), width)?,
-                gate: Linear::read(gguf, &name("ffn_gate"), shape.feed_forward, width)?,
-                up: Linear::read(gguf, &name("ffn_up"), shape.feed_forward, width)?,
+                gate_up: Stacked::read(
+                    gguf,
+                    &[
+                        (name("ffn_gate"), shape.feed_forward),
+                        (name("ffn_up"), shape.feed_forward),
+                    ],
+                    width,
+                )?,
                 down: Linear::read(gguf, &name("ffn_down"), width, shape.feed_forward)?,
                 feed_post_norm: gguf.vector_or_none(&norm("post_ffw_norm"), width)?,
                 heads: Heads {
@@ -168,9 +177,9 @@ impl Decoder {
         cache: &mut Cache,
     ) -> Result<Vec<f32>> {
         let n = self.normed(x, &layer.attention_norm);
-        let mut q = layer.q.product(&n)?;
-        let mut k = layer.k.product(&n)?;
-        let v = layer.v.product(&n)?;
+        let mut qkv = layer.qkv.products(&n)?.into_iter();
+        let mut next = || qkv.next().expect("there are three");
+        let (mut q, mut k, v) = (next(), next(), next());
         let size = layer.heads.size;
         for (rows, norm, heads) in [
             (&mut q, &layer.q_norm, layer.heads.queries),
@@ -191,8 +200,9 @@ impl Decoder {
 
     fn feed(&self, layer: &Layer, x: &[f32]) -> Result<Vec<f32>> {
         let n = self.normed(x, &layer.feed_norm);
-        let mut gate = layer.gate.product(&n)?;
-        let up = layer.up.product(&n)?;
+        let mut both = layer.gate_up.products(&n)?.into_iter();
+        let mut next = || both.next().expect("there are two");
+        let (mut gate, up) = (next(), next());
         let is_gemma = self.shape.is_gemma();
         let part = self.shape.feed_forward;
         in_parts(&mut gate, part, |i, gate| {

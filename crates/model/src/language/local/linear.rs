@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use candle_core::quantized::QTensor;
+use candle_core::quantized::{QStorage, QTensor};
 use candle_core::{CpuStorage, Device, Storage, Tensor};
 
 use super::blocks::Blocks;
@@ -64,6 +64,71 @@ impl Linear {
             }
         }
         Ok(y)
+    }
+}
+
+/// Several matrices with the same input. Where they have the same format they lie in one, so that
+/// a token needs one pass over the threads and not several.
+pub(super) struct Stacked {
+    parts: Vec<Linear>,
+    sizes: Vec<usize>,
+}
+
+impl Stacked {
+    /// Reads each name with its number of outputs.
+    pub(super) fn read(gguf: &mut Gguf, names: &[(String, usize)], inputs: usize) -> Result<Self> {
+        let sizes: Vec<usize> = names.iter().map(|(_, outputs)| *outputs).collect();
+        let mut weights = Vec::new();
+        let mut biases = Vec::new();
+        for (name, outputs) in names {
+            weights.push(gguf.matrix(&format!("{name}.weight"), *outputs, inputs)?);
+            biases.push(gguf.vector_or_none(&format!("{name}.bias"), *outputs)?);
+        }
+        let kind = weights[0].dtype();
+        let same = weights.iter().all(|w| w.dtype() == kind)
+            && biases.iter().all(|b| b.is_some() == biases[0].is_some());
+        if !same {
+            let each = weights.into_iter().zip(biases).zip(&sizes);
+            let parts =
+                each.map(|((weight, bias), &outputs)| Linear::new(weight, bias, outputs, inputs));
+            return Ok(Self {
+                parts: parts.collect::<Result<_>>()?,
+                sizes,
+            });
+        }
+        let outputs = sizes.iter().sum();
+        let mut data = Vec::new();
+        for weight in weights {
+            data.extend_from_slice(&weight.data()?);
+        }
+        let storage = QStorage::from_data(data.into(), &Device::Cpu, kind)?;
+        let weight = Arc::new(QTensor::new(storage, (outputs, inputs))?);
+        let bias: Option<Vec<Vec<f32>>> = biases.into_iter().collect();
+        let whole = Linear::new(weight, bias.map(|b| b.concat()), outputs, inputs)?;
+        Ok(Self {
+            parts: vec![whole],
+            sizes,
+        })
+    }
+
+    /// `[rows, in]` to one `[rows, out]` for each name.
+    pub(super) fn products(&self, x: &[f32]) -> Result<Vec<Vec<f32>>> {
+        if self.parts.len() == self.sizes.len() {
+            return self.parts.iter().map(|part| part.product(x)).collect();
+        }
+        let whole = self.parts[0].product(x)?;
+        let width = self.sizes.iter().sum();
+        let mut from = 0;
+        let mut products = Vec::with_capacity(self.sizes.len());
+        for &size in &self.sizes {
+            let mut product = Vec::with_capacity(whole.len() / width * size);
+            for row in whole.chunks_exact(width) {
+                product.extend_from_slice(&row[from..from + size]);
+            }
+            from += size;
+            products.push(product);
+        }
+        Ok(products)
     }
 }
 
