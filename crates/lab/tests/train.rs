@@ -35,9 +35,7 @@ fn questions(people: std::ops::Range<usize>) -> Vec<GoldQuestion> {
         answers: vec![format!("{relation} {}", person % 7).as_str().into()],
         ..GoldQuestion::default()
     };
-    people
-        .flat_map(|p| RELATIONS.map(|r| ask(p, r)))
-        .collect()
+    people.flat_map(|p| RELATIONS.map(|r| ask(p, r))).collect()
 }
 
 fn config() -> TrainConfig {
@@ -101,7 +99,10 @@ fn a_family_is_learned_and_a_stopped_training_ends_the_same() {
     let cut = place.path().join("cut");
     let stopped = std::panic::catch_unwind(|| {
         train(&cut, &config(), &valid, &mut |progress| {
-            if let Progress::Step { epoch: 3, done: 2, .. } = progress {
+            if let Progress::Step {
+                epoch: 3, done: 2, ..
+            } = progress
+            {
                 panic!("stopped");
             }
         })
@@ -162,7 +163,11 @@ fn questions_that_lead_nowhere_are_said() {
         question.answers = vec!["nobody".into()];
     }
     let error = train(&out, &config(), &lost, &mut |_| {}).unwrap_err();
-    assert!(error.to_string().contains("none of the 4 validation questions"));
+    assert!(
+        error
+            .to_string()
+            .contains("none of the 4 validation questions")
+    );
     let mut wrong = config();
     assert!(wrong.set("sizes.widht", "3").is_err());
     wrong.set("sizes.ablations", "[\"no-query-attn\"]").unwrap();

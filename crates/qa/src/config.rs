@@ -210,9 +210,7 @@ impl PipelineConfig {
                     Box::new(RelationWalk::new(config.clone())?)
                 }
                 RetrieverConfig::QrGat(config) => Box::new(QrGat::new(config)?),
-                RetrieverConfig::Similarity(config) => {
-                    Box::new(Similarity::new(config.clone())?)
-                }
+                RetrieverConfig::Similarity(config) => Box::new(Similarity::new(config.clone())?),
             },
             selector: match &self.select {
                 SelectorConfig::TopK(config) => {

@@ -17,7 +17,10 @@ use wherefore::{Answer, PipelineConfig, Question};
 const METHODS: [(&str, &str); 4] = [
     ("walk", include_str!("../../../configs/walk.toml")),
     ("overlap", include_str!("../../../configs/overlap.toml")),
-    ("similarity", include_str!("../../../configs/similarity.toml")),
+    (
+        "similarity",
+        include_str!("../../../configs/similarity.toml"),
+    ),
     ("qsrag", include_str!("../../../configs/qsrag.toml")),
 ];
 

@@ -44,10 +44,10 @@ pub(crate) fn run_eval(args: &Eval, output: &Output) -> anyhow::Result<Exit> {
         Some(file) => return run_sweep(args, file, &all, graph.as_ref(), output),
         None => {
             let config = pipeline_config(
-        args.config.as_deref(),
-        args.method.as_deref(),
-        args.model.as_deref(),
-    )?;
+                args.config.as_deref(),
+                args.method.as_deref(),
+                args.model.as_deref(),
+            )?;
             let asked = choose(args, &all, args.seed);
             one_run(
                 args,

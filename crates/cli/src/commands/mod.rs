@@ -48,8 +48,9 @@ fn pipeline_config(
     let mut config = match (path, method, model) {
         (Some(path), _, _) => PipelineConfig::from_toml(&read_text(path, 1 << 20)?)
             .with_context(|| format!("cannot use the configuration `{}`", path.display()))?,
-        (None, Some(method), _) => PipelineConfig::of_method(method)
-            .expect("the parser takes only methods that there are"),
+        (None, Some(method), _) => {
+            PipelineConfig::of_method(method).expect("the parser takes only methods that there are")
+        }
         (None, None, Some(model)) => PipelineConfig::of_checkpoint(model)?,
         (None, None, None) => PipelineConfig::default(),
     };

@@ -32,7 +32,10 @@ pub(crate) fn run(args: &Train, output: &Output) -> anyhow::Result<Exit> {
             train.retain(|q| drawn.next_if(|d| *d == q).is_none());
             output.note(
                 "valid",
-                &format!("{} questions were set aside; `--valid FILE` names others", valid.len()),
+                &format!(
+                    "{} questions were set aside; `--valid FILE` names others",
+                    valid.len()
+                ),
             );
             valid
         }
@@ -76,10 +79,12 @@ pub(crate) fn run(args: &Train, output: &Output) -> anyhow::Result<Exit> {
         restart: args.restart,
     };
     let mut shown = Shown { bar: None, output };
-    let trained = train::qr_gat(&task, &config, &device, &mut |progress| shown.see(&progress));
+    let trained = train::qr_gat(&task, &config, &device, &mut |progress| {
+        shown.see(&progress)
+    });
     drop(shown);
-    let trained = trained
-        .with_context(|| format!("cannot train the checkpoint `{}`", args.out.display()))?;
+    let trained =
+        trained.with_context(|| format!("cannot train the checkpoint `{}`", args.out.display()))?;
     if output.json {
         output.print_json(&trained)?;
     } else {
@@ -150,12 +155,18 @@ impl Shown<'_> {
     fn see(&mut self, progress: &train::Progress) {
         match progress {
             train::Progress::Cutting { done, total } => {
-                self.bar("cutting out neighbourhoods")
-                    .at(*done as u64, Some(*total as u64), Unit::Count("questions"));
+                self.bar("cutting out neighbourhoods").at(
+                    *done as u64,
+                    Some(*total as u64),
+                    Unit::Count("questions"),
+                );
             }
             train::Progress::Encoding { done, total } => {
-                self.bar("encoding labels")
-                    .at(*done as u64, Some(*total as u64), Unit::Count("labels"));
+                self.bar("encoding labels").at(
+                    *done as u64,
+                    Some(*total as u64),
+                    Unit::Count("labels"),
+                );
             }
             train::Progress::Resumed { steps } => {
                 self.bar = None;

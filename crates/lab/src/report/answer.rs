@@ -74,10 +74,12 @@ fn picture(answer: &Answer) -> String {
     let drawn: Vec<&Evidence> = places.iter().map(|i| &answer.evidence[*i]).collect();
     let topics: HashSet<&str> = answer.links.iter().map(|l| l.id.as_str()).collect();
     let answers: HashSet<&str> = answer.answers.iter().map(|a| a.id.as_str()).collect();
-    network::draw(&drawn, DRAWN, |id, _| match (topics.contains(id), answers.contains(id)) {
-        (true, _) => Part::Topic,
-        (_, true) => Part::Right,
-        _ => Part::Other,
+    network::draw(&drawn, DRAWN, |id, _| {
+        match (topics.contains(id), answers.contains(id)) {
+            (true, _) => Part::Topic,
+            (_, true) => Part::Right,
+            _ => Part::Other,
+        }
     })
 }
 
@@ -98,7 +100,11 @@ fn table(evidence: &[Evidence]) -> String {
     }
     out += "</table>";
     if evidence.len() > LISTED {
-        let _ = write!(out, "<p class=\"dim\">and {} more</p>", evidence.len() - LISTED);
+        let _ = write!(
+            out,
+            "<p class=\"dim\">and {} more</p>",
+            evidence.len() - LISTED
+        );
     }
     out
 }
@@ -118,7 +124,10 @@ mod tests {
         let html = answer_html(&answer);
         assert!(html.contains("class=\"topic\"") && html.contains("class=\"right\""));
         assert!(html.contains("Oracle Park"));
-        let score = format!("{:.2}", answer.evidence[answer.answers[0].rationale[0]].score);
+        let score = format!(
+            "{:.2}",
+            answer.evidence[answer.answers[0].rationale[0]].score
+        );
         assert!(html.contains(&format!(" {score}<title>")), "{html}");
         let place = tempfile::tempdir().unwrap();
         let file = place.path().join("answer.html");

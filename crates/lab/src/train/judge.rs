@@ -54,7 +54,9 @@ impl Judge {
         let scored = || -> Result<Vec<Look>, wherefore::model::Error> {
             let scorer = Scorer::new(network)?;
             let entities = scorer.entity_parts(&Table::new(entities, dim)?)?.to_f16();
-            let relations = scorer.relation_parts(&Table::new(relations, dim)?)?.to_f16();
+            let relations = scorer
+                .relation_parts(&Table::new(relations, dim)?)?
+                .to_f16();
             let entities = Table::new(&entities, scorer.entity_width())?;
             let relations = Table::new(&relations, scorer.relation_width())?;
             self.examples

@@ -35,7 +35,9 @@ use wherefore::model::qr_gat::{Batch, Config, Network, Subgraph, Table, loss};
 use wherefore::model::tensor::Device;
 use wherefore::model::{Encoder, Random, encode};
 use wherefore::retrieve::qr_gat::NEIGHBOURHOOD;
-use wherefore::retrieve::{NeighbourhoodConfig, entity_texts_to_vectors, relation_texts_to_vectors};
+use wherefore::retrieve::{
+    NeighbourhoodConfig, entity_texts_to_vectors, relation_texts_to_vectors,
+};
 use xxhash_rust::xxh3::Xxh3Default;
 
 use crate::error::{Error, Result};
@@ -88,6 +90,7 @@ impl Default for TrainConfig {
             sizes: Config {
                 steps: true,
                 answers: true,
+                matching: true,
                 ..Config::default()
             },
             neighbourhood: NeighbourhoodConfig::default(),
@@ -325,31 +328,32 @@ impl<'a> Run<'a> {
             neighbourhood: config.neighbourhood.clone(),
         };
         let total = all.len();
-        let examples = Examples::prepare(
-            work,
-            &origin,
-            task.graph,
-            &all,
-            &task.labels,
-            &mut |done| see(Progress::Cutting { done, total }),
-        )?;
+        let examples =
+            Examples::prepare(work, &origin, task.graph, &all, &task.labels, &mut |done| {
+                see(Progress::Cutting { done, total })
+            })?;
         let usable = |range: std::ops::Range<usize>| -> Vec<usize> {
-            range
-                .filter(|i| examples.get(*i).has_positives())
-                .collect()
+            range.filter(|i| examples.get(*i).has_positives()).collect()
         };
         let learn = usable(0..task.train.len());
         let judged = usable(task.train.len()..total);
         if learn.is_empty() || judged.is_empty() {
-            let which = if learn.is_empty() { "training" } else { "validation" };
+            let which = if learn.is_empty() {
+                "training"
+            } else {
+                "validation"
+            };
             return Err(Error::NothingToLearn {
                 which,
-                questions: if learn.is_empty() { task.train.len() } else { valid.len() },
+                questions: if learn.is_empty() {
+                    task.train.len()
+                } else {
+                    valid.len()
+                },
             });
         }
         let texts: Vec<&str> = all.iter().map(|q| q.question.as_str()).collect();
-        let asked = encoder
-            .encode_queries(&texts)?;
+        let asked = encoder.encode_queries(&texts)?;
         let total = examples.labels.len();
         let entities = entity_texts_to_vectors(encoder, &examples.labels, &mut |done| {
             see(Progress::Encoding { done, total });
@@ -433,7 +437,10 @@ impl<'a> Run<'a> {
             see(Progress::Epoch(epoch));
         }
         let best = state.epochs.iter().rfind(|e| e.best);
-        let best = best.expect("the first pass is the best so far").valid.clone();
+        let best = best
+            .expect("the first pass is the best so far")
+            .valid
+            .clone();
         Ok(Trained {
             checkpoint: self.task.out.to_owned(),
             questions: self.learn.len(),
@@ -465,8 +472,7 @@ impl<'a> Run<'a> {
             let optimiser = optimiser(&network)?;
             return Ok((State::default(), network, optimiser));
         }
-        let last =
-            Checkpoint::load(&self.last, self.device)?;
+        let last = Checkpoint::load(&self.last, self.device)?;
         let mut found = last.description.clone();
         let state = found.training.remove(STATE);
         if found != self.description {
@@ -499,12 +505,13 @@ impl<'a> Run<'a> {
     /// Keeps the best network so far.
     fn keep(&self, epoch: &Epoch, state: &State, network: &Network) -> Result<()> {
         let mut description = self.description.clone();
-        description.metrics.insert("valid".into(), json!(epoch.valid));
+        description
+            .metrics
+            .insert("valid".into(), json!(epoch.valid));
         description
             .training
             .insert("epochs".into(), json!(state.epochs));
-        let shifted = network
-            .with_lower_bias(self.config.positive_weight.ln())?;
+        let shifted = network.with_lower_bias(self.config.positive_weight.ln())?;
         checkpoint::save(self.task.out, &description, &shifted, None)?;
         Ok(())
     }
@@ -624,7 +631,10 @@ fn targets(examples: &[Example<'_>], outputs: usize, positive: f32) -> (Vec<bool
         let own = &mut weights[from..];
         // the triple itself counts as much as both its ends
         for which in [0..1, 1..outputs] {
-            let sum: f32 = own.chunks_exact(outputs).flat_map(|w| &w[which.clone()]).sum();
+            let sum: f32 = own
+                .chunks_exact(outputs)
+                .flat_map(|w| &w[which.clone()])
+                .sum();
             if sum > 0.0 {
                 for w in own.chunks_exact_mut(outputs) {
                     w[which.clone()].iter_mut().for_each(|w| *w /= sum);

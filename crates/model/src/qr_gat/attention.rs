@@ -564,8 +564,7 @@ mod tests {
         // W_e r = 1, W_r r = 2 for relation 1; W_q q = 0.5; a = 2
         let relations = Tensor::new(&[[0.0f32, 0.0], [1.0, 2.0]], &Device::Cpu)?;
         let questions = Tensor::new(&[[0.0f32], [0.5], [2.0]], &Device::Cpu)?;
-        let out =
-            attention(&edges, (1, false), &z, &relations, &questions)?.to_vec2::<f32>()?;
+        let out = attention(&edges, (1, false), &z, &relations, &questions)?.to_vec2::<f32>()?;
         // u = 1 + 0.5 + 1 = 2.5 → 5;  1 − 3 + 1 = −1 → −0.4;  1 − 1 + 1 = 1 → 2;  plus 1 each
         let powers = [6f32.exp(), 0.6f32.exp(), 3f32.exp()];
         let sum: f32 = powers.iter().sum();
@@ -594,8 +593,10 @@ mod tests {
             let [z, relations, questions] = inputs(query);
             let edges = edges();
             let weight = spread((8, 6), 9).as_tensor().detach();
-            let fused = (attention(&edges, how, &z, &relations, &questions)? * &weight)?.sum_all()?;
-            let plain = (composed(&edges, how, &z, &relations, &questions)? * &weight)?.sum_all()?;
+            let fused =
+                (attention(&edges, how, &z, &relations, &questions)? * &weight)?.sum_all()?;
+            let plain =
+                (composed(&edges, how, &z, &relations, &questions)? * &weight)?.sum_all()?;
             assert!((fused.to_scalar::<f32>()? - plain.to_scalar::<f32>()?).abs() < 1e-5);
             let (fused, plain) = (fused.backward()?, plain.backward()?);
             for input in [&z, &relations, &questions] {

@@ -90,7 +90,10 @@ impl Reasoner for Candidates {
                 answers.push((*product, candidate));
             }
         }
-        let top = answers.iter().map(|(_, c)| c.confidence).fold(0.0, f32::max);
+        let top = answers
+            .iter()
+            .map(|(_, c)| c.confidence)
+            .fold(0.0, f32::max);
         answers.retain(|(_, c)| c.confidence > 0.0 && c.confidence >= self.config.keep * top);
         answers.sort_by(|(p, a), (q, b)| {
             (b.confidence.total_cmp(&a.confidence)).then_with(|| q.total_cmp(p))
@@ -140,8 +143,14 @@ impl Ord for Reached {
 fn best_paths(selection: &Selection, max_hops: usize) -> BTreeMap<EntityId, (f32, Vec<usize>)> {
     let mut around: HashMap<EntityId, Vec<(usize, EntityId)>> = HashMap::new();
     for (i, (triple, _)) in selection.triples.iter().enumerate() {
-        around.entry(triple.head).or_default().push((i, triple.tail));
-        around.entry(triple.tail).or_default().push((i, triple.head));
+        around
+            .entry(triple.head)
+            .or_default()
+            .push((i, triple.tail));
+        around
+            .entry(triple.tail)
+            .or_default()
+            .push((i, triple.head));
     }
     let mut queue: BinaryHeap<Reached> = (selection.topics.iter())
         .map(|&end| Reached {
@@ -213,19 +222,25 @@ mod tests {
     #[test]
     fn candidates_answer_in_their_order_with_their_best_path() {
         let graph = MemoryGraph::from_names([
-            ("a", "r", "x"), // 0
+            ("a", "r", "x"),    // 0
             ("a", "s", "m.0b"), // 1
-            ("m.0b", "t", "x"), // 2
-            ("a", "u", "y"), // 3
-            ("z", "v", "w"), // 4: joined to nothing
+            ("a", "u", "y"),    // 2
+            ("m.0b", "t", "x"), // 3
+            ("z", "v", "w"),    // 4: joined to nothing
         ]);
-        let scores = [0.3, 0.9, 0.5, 0.8, 0.9];
-        let candidates = [("x", 0.9), ("y", 0.5), ("m.0b", 0.8), ("w", 0.95), ("z", 0.1)];
+        let scores = [0.3, 0.9, 0.8, 0.5, 0.9];
+        let candidates = [
+            ("x", 0.9),
+            ("y", 0.5),
+            ("m.0b", 0.8),
+            ("w", 0.95),
+            ("z", 0.1),
+        ];
         let answers = reason(&graph, &scores, &candidates, 0.5);
         // x: 0.9 · 0.5 = 0.45 > 0.3; y: 0.5 ≥ 0.5 · 0.9; m.0b has no name, w no path
         assert_eq!(
             answers,
-            [("x".into(), 0.9, vec![1, 2]), ("y".into(), 0.5, vec![3])]
+            [("x".into(), 0.9, vec![1, 3]), ("y".into(), 0.5, vec![2])]
         );
         assert_eq!(reason(&graph, &scores, &candidates, 0.9).len(), 1);
     }

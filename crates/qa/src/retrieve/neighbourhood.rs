@@ -166,7 +166,11 @@ mod tests {
         // a hub with 50 leaves beside a short chain
         let names: Vec<String> = (0..50).map(|i| format!("leaf {i}")).collect();
         let leaves = names.iter().map(|leaf| ("hub", "has", leaf.as_str()));
-        let chain = [("topic", "r", "near"), ("near", "s", "far"), ("topic", "t", "hub")];
+        let chain = [
+            ("topic", "r", "near"),
+            ("near", "s", "far"),
+            ("topic", "t", "hub"),
+        ];
         let graph = MemoryGraph::from_names(chain.into_iter().chain(leaves));
         let named = |name: &str| graph.entities_named(name, NameMatch::Exact).unwrap()[0];
         let topic = named("topic");

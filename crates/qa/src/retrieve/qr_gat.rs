@@ -102,11 +102,7 @@ impl QrGat {
 
     /// Computes what does not depend on questions for a whole graph and keeps it in its folder.
     /// `see` is told how many entities are done.
-    pub fn index(
-        &self,
-        graph: &dyn Graph,
-        see: &mut dyn FnMut(usize),
-    ) -> Result<PartsReport> {
+    pub fn index(&self, graph: &dyn Graph, see: &mut dyn FnMut(usize)) -> Result<PartsReport> {
         parts::build(graph, &self.identity, &self.scorer, &*self.encoder, see)
     }
 }
@@ -133,9 +129,9 @@ impl Retriever for QrGat {
         let (flags, triples) = (around.topic_flags(), around.plain_triples());
         let subgraph = &around.subgraph;
         let relations: Vec<u32> = subgraph.relations().iter().map(|r| r.0).collect();
-        let parts = self.parts.get(graph, || {
-            Parts::open(graph, &self.identity, &self.scorer)
-        })?;
+        let parts = self
+            .parts
+            .get(graph, || Parts::open(graph, &self.identity, &self.scorer))?;
 
         let mut scratch = self.room();
         let mut score = |entities: &[u32], rows: &dyn Rows, of_relations: &dyn Rows| {
@@ -212,10 +208,12 @@ impl QrGat {
         best.into_iter()
             .zip(subgraph.entities())
             .map(|(logit, entity)| {
-                Ok(match logit > f32::NEG_INFINITY && graph.is_named(*entity)? {
-                    true => sigmoid(logit),
-                    false => 0.0,
-                })
+                Ok(
+                    match logit > f32::NEG_INFINITY && graph.is_named(*entity)? {
+                        true => sigmoid(logit),
+                        false => 0.0,
+                    },
+                )
             })
             .collect()
     }
@@ -259,7 +257,13 @@ mod tests {
             ..Config::default()
         };
         let network = Network::new(sizes.clone(), &mut Random::new(1), &Device::Cpu).unwrap();
-        save(folder, &Description::qr_gat(sizes, "static", 1), &network, None).unwrap();
+        save(
+            folder,
+            &Description::qr_gat(sizes, "static", 1),
+            &network,
+            None,
+        )
+        .unwrap();
         QrGatConfig {
             model: folder.to_owned(),
             ..QrGatConfig::default()

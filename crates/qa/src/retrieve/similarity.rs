@@ -81,11 +81,7 @@ impl Retriever for Similarity {
         let mut known: HashMap<String, usize> = HashMap::new();
         let mut sentence_of = Vec::with_capacity(subgraph.triples().len());
         for (i, own) in subgraph.triples().iter().enumerate() {
-            let words = words_of(
-                graph,
-                subgraph.triple(i),
-                &relations[own.relation.index()],
-            )?;
+            let words = words_of(graph, subgraph.triple(i), &relations[own.relation.index()])?;
             sentence_of.push(*known.entry(words).or_insert_with_key(|words| {
                 sentences.push(words.clone());
                 sentences.len() - 1

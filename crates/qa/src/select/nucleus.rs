@@ -48,7 +48,9 @@ impl NucleusConfig {
     pub(crate) fn check(&self) -> Result<()> {
         for (name, value) in [("tau_p", self.tau_p), ("tau_a", self.tau_a)] {
             if !(0.0..=1.0).contains(&value) {
-                return Err(Error::Config(format!("`select.{name}` must be from 0 to 1")));
+                return Err(Error::Config(format!(
+                    "`select.{name}` must be from 0 to 1"
+                )));
             }
         }
         if self.k_max == 0 || self.k_min > self.k_max {
@@ -142,7 +144,9 @@ mod tests {
     #[test]
     fn the_published_settings_take_50_to_200() {
         let many: Vec<f32> = (0..400).map(|i| 0.9 - i as f32 / 1000.0).collect();
-        let one: Vec<f32> = (0..400).map(|i| if i == 0 { 0.999 } else { 0.001 }).collect();
+        let one: Vec<f32> = (0..400)
+            .map(|i| if i == 0 { 0.999 } else { 0.001 })
+            .collect();
         assert_eq!(count(&many, NucleusConfig::default()), 200);
         assert_eq!(count(&one, NucleusConfig::default()), 50);
         assert!(config(0.0, 1.5, 1, 2).check().is_err());
