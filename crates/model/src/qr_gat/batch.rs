@@ -143,8 +143,8 @@ impl Batch {
             relations: Tensor::from_vec(relation_rows, (used.len(), dim), device)?,
             forward: Arc::new(joined.edges(sizes, |[head, _, tail]| (head, tail))),
             backward: Arc::new(joined.edges(sizes, |[head, _, tail]| (tail, head))),
-            triples: Arc::new(joined.triples(sizes, config.matching)),
-            meetings: config.matching.then(|| joined.meetings(sizes)),
+            triples: Arc::new(joined.triples(sizes, config.meets())),
+            meetings: config.meets().then(|| joined.meetings(sizes)),
             ranges: joined.ranges,
         })
     }

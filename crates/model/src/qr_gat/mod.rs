@@ -99,7 +99,8 @@ pub struct Config {
     pub steps: bool,
     /// Whether triples also tell how likely their ends are answers (not in the paper).
     pub answers: bool,
-    /// Whether question and relation also meet in a product (not in the paper).
+    /// Whether question and relation also meet in a product (not in the paper), unless
+    /// `no-query-score` leaves the question out of the score.
     pub matching: bool,
     /// Places where the question is left out.
     pub ablations: BTreeSet<Ablation>,
@@ -160,6 +161,11 @@ impl Config {
     /// Whether the network has this part of the paper.
     pub(crate) fn keeps(&self, ablation: Ablation) -> bool {
         !self.ablations.contains(&ablation)
+    }
+
+    /// Whether question and relation meet in a product.
+    pub(crate) fn meets(&self) -> bool {
+        self.matching && self.keeps(Ablation::NoQueryScore)
     }
 
     /// Rows of W_2: what is told of a triple.

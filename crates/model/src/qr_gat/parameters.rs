@@ -83,7 +83,7 @@ pub(crate) fn shapes(config: &Config) -> Vec<(String, Vec<usize>)> {
         "w_1".into(),
         vec![hidden, config.query_score() + 4 * hidden + dim],
     ));
-    if config.matching {
+    if config.meets() {
         shapes.push(("m_q".into(), vec![hidden, dim]));
         shapes.push(("m_r".into(), vec![hidden, dim]));
     }
@@ -121,7 +121,7 @@ pub(crate) fn initial(
         .into_iter()
         .map(draw)
         .collect::<Result<_>>()?;
-    if config.matching {
+    if config.meets() {
         for (name, var) in &parameters {
             let twin = match name.strip_suffix("w_r").or(name.strip_suffix("m_r")) {
                 Some(stem) => format!("{stem}{}_q", &name[stem.len()..stem.len() + 1]),

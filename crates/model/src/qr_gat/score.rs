@@ -134,11 +134,11 @@ impl Scorer {
             of_relation..of_relation + config.dim,
         ));
         let meeting = |name: &str| Panels::new(&weights[name], config.dim, 0..config.dim);
-        if config.matching {
+        if config.meets() {
             relation.push(meeting("m_r"));
         }
         Ok(Self {
-            m_q: config.matching.then(|| meeting("m_q")),
+            m_q: config.meets().then(|| meeting("m_q")),
             entity,
             relation,
             forward,
