@@ -309,6 +309,9 @@ pub(crate) struct Train {
     /// Where to compute: `cpu`, `cuda` or `cuda:N`
     #[arg(long, value_name = "DEVICE", default_value = "cpu")]
     pub(crate) device: String,
+    /// Begin with the weights of this checkpoint
+    #[arg(long, value_name = "CKPT")]
+    pub(crate) init: Option<PathBuf>,
     /// Begin anew, whatever a stopped training left
     #[arg(long)]
     pub(crate) restart: bool,

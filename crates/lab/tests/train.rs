@@ -47,7 +47,8 @@ fn config() -> TrainConfig {
         ..TrainConfig::default()
     };
     config.sizes.hidden = 32;
-    config.optimiser.learning_rate = 3e-3;
+    config.optimiser.learning_rate = 3.3e-3;
+    config.warm_up = 0.07;
     config
 }
 
@@ -65,6 +66,7 @@ fn train(
         labels: Labels::Weak(ShortestPaths::default()),
         data: serde_json::Map::new(),
         out,
+        init: None,
         restart: false,
     };
     qr_gat(&task, config, &Device::Cpu, see)

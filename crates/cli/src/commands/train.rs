@@ -76,6 +76,7 @@ pub(crate) fn run(args: &Train, output: &Output) -> anyhow::Result<Exit> {
         labels,
         data,
         out: &args.out,
+        init: args.init.as_deref(),
         restart: args.restart,
     };
     let mut shown = Shown { bar: None, output };

@@ -422,7 +422,7 @@ mod tests {
             .iter()
             .map(|r| examples.relations[*r as usize].as_str())
             .collect();
-        assert_eq!(names, ["r", "s", "t"]);
+        assert_eq!(names, ["r", "t", "s"]);
         drop(examples);
         assert_eq!(done, 2);
         done = 0;

@@ -90,6 +90,7 @@ impl Default for TrainConfig {
             sizes: Config {
                 steps: true,
                 answers: true,
+                matching: true,
                 ..Config::default()
             },
             neighbourhood: NeighbourhoodConfig::default(),
@@ -174,6 +175,8 @@ pub struct Task<'a> {
     pub data: Map<String, Value>,
     /// The checkpoint's folder.
     pub out: &'a Path,
+    /// A checkpoint whose weights are the first ones.
+    pub init: Option<&'a Path>,
     /// Begin anew even if a stopped run could go on.
     pub restart: bool,
 }
@@ -372,6 +375,9 @@ impl<'a> Run<'a> {
         );
         notes.insert("questions".into(), json!(origin.questions));
         notes.insert("learned_from".into(), json!(learn.len()));
+        if let Some(init) = task.init {
+            notes.insert("init".into(), json!(checkpoint::read_description(init)?));
+        }
         Ok(Self {
             last: work.join("last"),
             judge: Judge::new(judged, config.ks.clone()),
@@ -466,15 +472,14 @@ impl<'a> Run<'a> {
             )
         };
         if !self.last.exists() && !beside(&self.last, "old").exists() {
-            let mut random = Random::new(mixed(self.config.seed, 0));
-            let network = Network::new(self.config.sizes.clone(), &mut random, self.device)?;
+            let network = self.first_network()?;
             let optimiser = optimiser(&network)?;
             return Ok((State::default(), network, optimiser));
         }
         let last = Checkpoint::load(&self.last, self.device)?;
         let mut found = last.description.clone();
         let state = found.training.remove(STATE);
-        if found != self.description {
+        if found != written_and_read(&self.description)? {
             return Err(Error::OtherTraining {
                 path: self.last.clone(),
             });
@@ -490,6 +495,27 @@ impl<'a> Run<'a> {
             steps: optimiser.taken(),
         });
         Ok((state, last.network, optimiser))
+    }
+
+    /// The network before the first step.
+    fn first_network(&self) -> Result<Network> {
+        let sizes = &self.config.sizes;
+        let Some(init) = self.task.init else {
+            let mut random = Random::new(mixed(self.config.seed, 0));
+            return Ok(Network::new(sizes.clone(), &mut random, self.device)?);
+        };
+        let given = Checkpoint::load(init, self.device)?;
+        let found = &given.description;
+        let same_encoder = found.encoder == self.description.encoder;
+        if !same_encoder || Network::shapes(&found.sizes) != Network::shapes(sizes) {
+            return Err(Error::BadSetting(format!(
+                "the network in `{}` has other sizes or another encoder",
+                init.display()
+            )));
+        }
+        // the bias as it is while positive triples count more
+        let given = given.network;
+        Ok(given.with_lower_bias(-self.config.positive_weight.ln())?)
     }
 
     /// Saves what a stopped run needs to go on.
@@ -581,6 +607,13 @@ impl<'a> Run<'a> {
         };
         learned()
     }
+}
+
+/// The description as it comes back from its file: numbers may differ in their last digit.
+fn written_and_read(description: &Description) -> Result<Description> {
+    let text = serde_json::to_string(description);
+    text.and_then(|text| serde_json::from_str(&text))
+        .map_err(|e| Error::BadSetting(format!("the settings cannot be written: {e}")))
 }
 
 /// An example as the network takes it.

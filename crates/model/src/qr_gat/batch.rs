@@ -21,6 +21,9 @@ pub struct Batch {
     pub(super) forward: Arc<Edges>,
     pub(super) backward: Arc<Edges>,
     pub(super) triples: Arc<Triples>,
+    /// Each question with each of its relations, where they meet in a product: then a row of these
+    /// stands for the relation of a triple.
+    pub(super) meetings: Option<Meetings>,
     ranges: Vec<Range<usize>>,
 }
 
@@ -30,14 +33,20 @@ pub(super) struct Edges {
     pub(super) target: Arc<Segments>,
     /// The node that is heard (j).
     pub(super) source: Arc<Segments>,
-    /// Walked against its direction (where nodes hear steps), a relation has the number of all
-    /// relations added.
+    /// Where nodes hear steps, a relation walked against its direction has the number of all
+    /// relations added, and what a topic hears of itself has twice that number.
     pub(super) relation: Arc<Segments>,
     pub(super) question: Arc<Segments>,
     /// A row of `pairs`.
     pub(super) pair: Vec<u32>,
     /// Each question with each of its relations: `a_plus` is the same for all their edges.
     pub(super) pairs: Arc<Vec<Pair>>,
+}
+
+/// Questions with their relations.
+pub(super) struct Meetings {
+    pub(super) question: Arc<Segments>,
+    pub(super) relation: Arc<Segments>,
 }
 
 #[derive(Clone, Copy)]
@@ -134,7 +143,8 @@ impl Batch {
             relations: Tensor::from_vec(relation_rows, (used.len(), dim), device)?,
             forward: Arc::new(joined.edges(sizes, |[head, _, tail]| (head, tail))),
             backward: Arc::new(joined.edges(sizes, |[head, _, tail]| (tail, head))),
-            triples: Arc::new(joined.triples(sizes)),
+            triples: Arc::new(joined.triples(sizes, config.meets())),
+            meetings: config.meets().then(|| joined.meetings(sizes)),
             ranges: joined.ranges,
         })
     }
@@ -175,14 +185,17 @@ struct Joined {
     pair: Vec<u32>,
     pairs: Arc<Vec<Pair>>,
     ranges: Vec<Range<usize>>,
-    /// Whether edges are walked both ways.
+    /// Whether edges are walked both ways, and topics hear themselves.
     steps: bool,
+    /// Topics with their questions.
+    topics: Vec<(u32, u32)>,
 }
 
 impl Joined {
     fn new(subgraphs: &[Subgraph<'_>], used: &[u32], steps: bool) -> Self {
         let mut joined = Self {
             steps,
+            topics: vec![],
             triples: vec![],
             question: vec![],
             pair: vec![],
@@ -209,6 +222,9 @@ impl Joined {
                 joined.pair.push(pair);
             }
             joined.ranges.push(start..joined.triples.len());
+            let topics = (0u32..).zip(subgraph.topics).filter(|(_, topic)| **topic);
+            let named = topics.map(|(node, _)| (first_node + node, question as u32));
+            joined.topics.extend(named);
             first_node += subgraph.entities.len() as u32;
         }
         if steps {
@@ -217,6 +233,10 @@ impl Joined {
                 let relation = relation + used.len() as u32;
                 pairs.push(Pair { question, relation });
             }
+            pairs.extend((0..subgraphs.len() as u32).map(|question| Pair {
+                question,
+                relation: 2 * used.len() as u32,
+            }));
         }
         joined.pairs = Arc::new(pairs);
         joined
@@ -248,15 +268,28 @@ impl Joined {
                 source,
                 relation: self.triples[e][1] + against * relations as u32,
                 question: self.question[e],
-                pair: self.pair[e] + against * (self.pairs.len() / 2) as u32,
+                pair: self.pair[e] + against * self.pairs_along().len() as u32,
             }
+        };
+        let own = |&(node, question): &(u32, u32)| Edge {
+            target: node,
+            source: node,
+            relation: 2 * relations as u32,
+            question,
+            pair: 2 * self.pairs_along().len() as u32 + question,
         };
         let ways: &[bool] = if self.steps { &[false, true] } else { &[false] };
         let edges: Vec<Edge> = ways
             .iter()
             .flat_map(|&against| (0..self.triples.len()).map(move |e| (e, against)))
             .map(|(e, against)| way(e, against))
+            .chain(self.topics.iter().filter(|_| self.steps).map(own))
             .collect();
+        let rows = if self.steps {
+            2 * relations + 1
+        } else {
+            relations
+        };
         let by_target = Segments::new(edges.iter().map(|e| e.target).collect(), nodes);
         let order: Vec<&Edge> = (0..nodes)
             .flat_map(|node| by_target.entries(node).iter().map(|e| &edges[*e as usize]))
@@ -267,21 +300,48 @@ impl Joined {
         Edges {
             target: segments(&|e| e.target, nodes),
             source: segments(&|e| e.source, nodes),
-            relation: segments(&|e| e.relation, relations * ways.len()),
+            relation: segments(&|e| e.relation, rows),
             question: segments(&|e| e.question, questions),
             pair: order.iter().map(|e| e.pair).collect(),
             pairs: self.pairs.clone(),
         }
     }
 
-    fn triples(&self, (nodes, relations, questions): (usize, usize, usize)) -> Triples {
+    /// Pairs of questions and relations, walked along their direction.
+    fn pairs_along(&self) -> &[Pair] {
+        match self.steps {
+            // then come as many walked against their direction, and one for each question
+            true => &self.pairs[..(self.pairs.len() - self.ranges.len()) / 2],
+            false => &self.pairs,
+        }
+    }
+
+    fn meetings(&self, (_, relations, questions): (usize, usize, usize)) -> Meetings {
+        let pairs = self.pairs_along();
+        let segments = |of: fn(&Pair) -> u32, count| {
+            Arc::new(Segments::new(pairs.iter().map(of).collect(), count))
+        };
+        Meetings {
+            question: segments(|pair| pair.question, questions),
+            relation: segments(|pair| pair.relation, relations),
+        }
+    }
+
+    fn triples(
+        &self,
+        (nodes, relations, questions): (usize, usize, usize),
+        by_pair: bool,
+    ) -> Triples {
         let column = |i: usize, count| {
             let ids = self.triples.iter().map(|triple| triple[i]).collect();
             Arc::new(Segments::new(ids, count))
         };
         Triples {
             head: column(0, nodes),
-            relation: column(1, relations),
+            relation: match by_pair {
+                true => Arc::new(Segments::new(self.pair.clone(), self.pairs_along().len())),
+                false => column(1, relations),
+            },
             tail: column(2, nodes),
             question: Arc::new(Segments::new(self.question.clone(), questions)),
         }

@@ -140,7 +140,8 @@ impl Question<'_> {
         let relations = self.subgraph.relations.len();
         let both_ways = self.config.steps.then_some(relations as u32);
         let triples = self.subgraph.triples;
-        way.edges.build(triples, nodes, direction, both_ways);
+        let topics = self.subgraph.topics;
+        way.edges.build(triples, topics, direction, both_ways);
         way.layers.resize_with(self.config.layers, Layer::default);
         let identity: Vec<u32> = (0..nodes as u32).collect();
         for (index, weights) in stack.layers.iter().enumerate() {
@@ -150,7 +151,7 @@ impl Question<'_> {
                 Some(last) => (&last.row, last.rows()),
                 None => (&identity, nodes),
             };
-            let steps = self.config.steps.then_some(2 * relations);
+            let steps = self.config.steps.then_some(2 * relations + 1);
             layer.build(&way.edges, row_of, rows, steps, &mut way.places);
             self.relation_parts(direction, index, weights, &mut way.relations, &mut way.plus);
             let hidden = self.config.hidden;
@@ -221,9 +222,12 @@ impl Question<'_> {
             let part = before * kinds + kind;
             part * hidden..(part + 1) * hidden
         };
-        let ways = 1 + usize::from(self.config.steps);
-        resize(plus, ways * ids.len() * heads);
-        resize(relations, ways * ids.len() * hidden);
+        let rows = match self.config.steps {
+            true => 2 * ids.len() + 1,
+            false => ids.len(),
+        };
+        resize(plus, rows * heads);
+        resize(relations, rows * hidden);
         let (along, against) = plus.split_at_mut(ids.len() * heads);
         let relations_along = &mut relations[..ids.len() * hidden];
         along.fill(0.0);
@@ -318,8 +322,10 @@ impl Question<'_> {
     }
 }
 
-/// Against its direction, a relation is −r; nothing where edges are not walked both ways.
+/// Against its direction, a relation is −r, and what comes after them is no relation. There is
+/// nothing to write where edges are not walked both ways.
 fn negate(along: &[f32], against: &mut [f32]) {
+    let along = along.iter().chain(std::iter::repeat(&0.0));
     against.iter_mut().zip(along).for_each(|(x, y)| *x = -y);
 }
 

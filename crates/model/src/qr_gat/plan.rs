@@ -27,14 +27,15 @@ pub(super) struct Grouped {
 
 impl Grouped {
     /// With a number of relations, edges are also walked against their direction, as relations
-    /// from that number on.
+    /// from that number on, and topics hear themselves, as the relation after these.
     pub(super) fn build(
         &mut self,
         triples: &[[u32; 3]],
-        nodes: usize,
+        topics: &[bool],
         direction: Direction,
         both_ways: Option<u32>,
     ) {
+        let nodes = topics.len();
         let (from, to) = match direction {
             Direction::Forward => (0, 2),
             Direction::Backward => (2, 0),
@@ -46,7 +47,14 @@ impl Grouped {
                 self.offsets[triple[from] as usize + 2] += 1;
             }
         }
-        let edges = triples.len() * (1 + usize::from(both_ways.is_some()));
+        let mut edges = triples.len();
+        if both_ways.is_some() {
+            edges *= 2;
+            for (node, _) in topics.iter().enumerate().filter(|(_, topic)| **topic) {
+                self.offsets[node + 2] += 1;
+                edges += 1;
+            }
+        }
         for i in 2..self.offsets.len() {
             self.offsets[i] += self.offsets[i - 1];
         }
@@ -70,6 +78,11 @@ impl Grouped {
             put(index, triple[to], triple[from], triple[1]);
             if let Some(relations) = both_ways {
                 put(index, triple[from], triple[to], relations + triple[1]);
+            }
+        }
+        if let Some(relations) = both_ways {
+            for (node, _) in (0u32..).zip(topics).filter(|(_, topic)| **topic) {
+                put(0, node, node, 2 * relations);
             }
         }
         self.offsets.pop();
@@ -244,7 +257,7 @@ mod tests {
         // 0 → 1, 2, 3 (leaves); 0 → 4 and 5 → 4; 5 hears nobody
         let triples = [[0, 0, 1], [0, 1, 2], [0, 0, 3], [0, 0, 4], [5, 0, 4]];
         let mut edges = Grouped::default();
-        edges.build(&triples, 6, Direction::Forward, None);
+        edges.build(&triples, &[false; 6], Direction::Forward, None);
         assert_eq!(edges.range(4), 3..5);
         assert_eq!(edges.source, [0, 0, 0, 0, 5]);
         let mut layer = Layer::default();
@@ -266,20 +279,24 @@ mod tests {
 
     #[test]
     fn leaves_by_one_relation_hear_one_step() {
-        // 0 → 1, 3 by relation 0 and → 2 by relation 1; back again by 2 and 3
+        // 0 → 1, 3 by relation 0 and → 2 by relation 1; back again by 2 and 3; the topic 0 itself
         let triples = [[0, 0, 1], [0, 1, 2], [0, 0, 3]];
+        let topics = [true, false, false, false];
         let mut edges = Grouped::default();
-        edges.build(&triples, 4, Direction::Forward, Some(2));
-        assert_eq!(edges.source, [1, 2, 3, 0, 0, 0]);
-        assert_eq!(edges.relation, [2, 3, 2, 0, 1, 0]);
+        edges.build(&triples, &topics, Direction::Forward, Some(2));
+        assert_eq!(edges.source, [1, 2, 3, 0, 0, 0, 0]);
+        assert_eq!(edges.relation, [2, 3, 2, 4, 0, 1, 0]);
         let mut layer = Layer::default();
         let nodes: Vec<u32> = (0..4).collect();
-        layer.build(&edges, &nodes, 4, Some(4), &mut Places::default());
+        layer.build(&edges, &nodes, 4, Some(5), &mut Places::default());
         assert_eq!(layer.heard, [1, 2, 3, 0]);
-        assert_eq!(layer.steps, [(0, 2), (1, 3), (2, 2), (3, 0), (3, 1)]);
-        assert_eq!(layer.slot, [0, 1, 2, 3, 4, 3]);
+        assert_eq!(
+            layer.steps,
+            [(0, 2), (1, 3), (2, 2), (3, 4), (3, 0), (3, 1)]
+        );
+        assert_eq!(layer.slot, [0, 1, 2, 3, 4, 5, 4]);
         assert_eq!(layer.own, [0]);
-        assert_eq!(layer.copies, [3, 4]);
+        assert_eq!(layer.copies, [4, 5]);
         assert_eq!(layer.row, [0, 1, 2, 1]);
     }
 
@@ -287,7 +304,7 @@ mod tests {
     fn backward_edges_are_grouped_by_head() {
         let mut edges = Grouped::default();
         let triples = [[2, 5, 0], [1, 6, 2], [2, 7, 1]];
-        edges.build(&triples, 3, Direction::Backward, None);
+        edges.build(&triples, &[false; 3], Direction::Backward, None);
         assert_eq!(edges.range(0), 0..0);
         assert_eq!(edges.range(2), 1..3);
         assert_eq!(edges.source, [2, 0, 1]);

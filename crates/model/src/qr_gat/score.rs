@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! entity    W_s·e →, W_t·e →, W_s·e ←, W_t·e ←                of the first layer
-//! relation  W_e·r, W_r·r for every layer → and ←,  W_1·r
+//! relation  W_e·r, W_r·r for every layer → and ←,  W_1·r,  M_r·r
 //! ```
 //!
 //! Per question: `W_s·q`, `W_t·q`, `W_q·q` and `W_1·q` once; sums for the first layer; products
@@ -68,6 +68,8 @@ pub struct Scorer {
     backward: Stack,
     /// q's part of W_1; none with `no-query-score`.
     w_1: Option<Panels>,
+    /// M_q; none without `matching`.
+    m_q: Option<Panels>,
     b_1: Vec<f32>,
     w_2: Vec<f32>, // [outputs, hidden]
     b_2: Vec<f32>,
@@ -131,7 +133,12 @@ impl Scorer {
             width,
             of_relation..of_relation + config.dim,
         ));
+        let meeting = |name: &str| Panels::new(&weights[name], config.dim, 0..config.dim);
+        if config.meets() {
+            relation.push(meeting("m_r"));
+        }
         Ok(Self {
+            m_q: config.meets().then(|| meeting("m_q")),
             entity,
             relation,
             forward,
@@ -212,18 +219,14 @@ impl Scorer {
                     w_1.of_row(subgraph.question, of_question);
                     add_to(of_question, &self.b_1);
                 }
-                let end = self.relation_width();
-                let columns = end - self.config.hidden..end;
-                resize(of_relation, subgraph.relations.len() * self.config.hidden);
-                relations.read(subgraph.relations, columns, of_relation);
+                self.relations(subgraph, relations, of_relation);
                 question.run(Direction::Forward, &self.forward, forward);
             },
         );
         let edges = match self.config.steps {
             // there the backward edges go both ways
             true => {
-                let nodes = subgraph.entities.len();
-                by_head.build(subgraph.triples, nodes, Direction::Backward, None);
+                by_head.build(subgraph.triples, subgraph.topics, Direction::Backward, None);
                 &*by_head
             }
             false => &backward.edges,
@@ -253,6 +256,29 @@ impl Scorer {
             triples,
             answers: self.config.answers.then(|| ends.split_at(count).into()),
         })
+    }
+
+    /// `W_1·r`, and what question and relation make together, of every relation.
+    fn relations(&self, subgraph: &Subgraph<'_>, parts: &dyn Rows, out: &mut Vec<f32>) {
+        let hidden = self.config.hidden;
+        let mut end = self.relation_width();
+        resize(out, subgraph.relations.len() * hidden);
+        let Some(m_q) = &self.m_q else {
+            parts.read(subgraph.relations, end - hidden..end, out);
+            return;
+        };
+        let mut of_question = vec![0.0; hidden];
+        m_q.of_row(subgraph.question, &mut of_question);
+        let mut meeting = vec![0.0; out.len()];
+        parts.read(subgraph.relations, end - hidden..end, &mut meeting);
+        end -= hidden;
+        parts.read(subgraph.relations, end - hidden..end, out);
+        let rows = out.chunks_exact_mut(hidden);
+        for (out, meeting) in rows.zip(meeting.chunks_exact(hidden)) {
+            for ((out, r), q) in out.iter_mut().zip(meeting).zip(&of_question) {
+                *out += r * q;
+            }
+        }
     }
 
     /// `W_2·ReLU(…) + b_2` of every triple, in the order of their heads.
@@ -407,7 +433,7 @@ mod tests {
             relations in 1usize..5,
             edges in 1usize..120,
             sizes in (1usize..4, 1usize..4, 1usize..7),
-            departs in (proptest::bool::ANY, proptest::bool::ANY),
+            departs in (proptest::bool::ANY, proptest::bool::ANY, proptest::bool::ANY),
             ablations in proptest::sample::subsequence(
                 vec![Ablation::NoQueryInit, Ablation::NoQueryAttn, Ablation::NoQueryScore], 0..4),
             seed in 0u64..10_000,
@@ -421,6 +447,7 @@ mod tests {
                 dropout: 0.0,
                 steps: departs.0,
                 answers: departs.1,
+                matching: departs.2,
                 ablations: ablations.into_iter().collect(),
             };
             let network = network(config, seed);

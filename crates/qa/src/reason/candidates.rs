@@ -224,11 +224,11 @@ mod tests {
         let graph = MemoryGraph::from_names([
             ("a", "r", "x"),    // 0
             ("a", "s", "m.0b"), // 1
-            ("m.0b", "t", "x"), // 2
-            ("a", "u", "y"),    // 3
+            ("a", "u", "y"),    // 2
+            ("m.0b", "t", "x"), // 3
             ("z", "v", "w"),    // 4: joined to nothing
         ]);
-        let scores = [0.3, 0.9, 0.5, 0.8, 0.9];
+        let scores = [0.3, 0.9, 0.8, 0.5, 0.9];
         let candidates = [
             ("x", 0.9),
             ("y", 0.5),
@@ -240,7 +240,7 @@ mod tests {
         // x: 0.9 · 0.5 = 0.45 > 0.3; y: 0.5 ≥ 0.5 · 0.9; m.0b has no name, w no path
         assert_eq!(
             answers,
-            [("x".into(), 0.9, vec![1, 2]), ("y".into(), 0.5, vec![3])]
+            [("x".into(), 0.9, vec![1, 3]), ("y".into(), 0.5, vec![2])]
         );
         assert_eq!(reason(&graph, &scores, &candidates, 0.9).len(), 1);
     }
