@@ -81,7 +81,7 @@ pub(crate) fn run(args: &Train, output: &Output) -> anyhow::Result<Exit> {
     };
     let mut shown = Shown { bar: None, output };
     let trained = train::qr_gat(&task, &config, &device, &mut |progress| {
-        shown.see(&progress)
+        shown.see(&progress);
     });
     drop(shown);
     let trained =

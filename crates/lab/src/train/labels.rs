@@ -83,7 +83,7 @@ impl Labels {
                     return (0..subgraph.triples().len())
                         .map(|i| {
                             let t = subgraph.triple(i);
-                            let label = |e| graph.entity_label(e).map(|l| l.into_owned());
+                            let label = |e| graph.entity_label(e).map(std::borrow::Cow::into_owned);
                             let relation = graph.relation_label(t.relation)?.into_owned();
                             Ok(picked.contains(&[label(t.head)?, relation, label(t.tail)?]))
                         })

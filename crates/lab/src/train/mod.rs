@@ -332,7 +332,7 @@ impl<'a> Run<'a> {
         let total = all.len();
         let examples =
             Examples::prepare(work, &origin, task.graph, &all, &task.labels, &mut |done| {
-                see(Progress::Cutting { done, total })
+                see(Progress::Cutting { done, total });
             })?;
         let usable = |range: std::ops::Range<usize>| -> Vec<usize> {
             range.filter(|i| examples.get(*i).has_positives()).collect()
@@ -424,7 +424,8 @@ impl<'a> Run<'a> {
                 [&self.questions, &self.entities, &self.relations],
             )?;
             let best = state.epochs.iter().map(|e| e.valid.score);
-            let is_best = best.fold(f64::NEG_INFINITY, f64::max) < valid.score;
+            // scores that were read back may differ in their last digit
+            let is_best = best.fold(f64::NEG_INFINITY, f64::max) + 1e-9 < valid.score;
             let epoch = Epoch {
                 epoch: state.epoch + 1,
                 loss: (state.loss / state.step.max(1) as f64) as f32,

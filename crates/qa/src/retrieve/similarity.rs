@@ -54,7 +54,7 @@ impl Similarity {
     pub fn new(config: SimilarityConfig) -> Result<Self> {
         config.neighbourhood.check()?;
         Ok(Self {
-            encoder: encode::open(&config.encoder)?.into(),
+            encoder: encode::open(&config.encoder)?,
             neighbourhood: config.neighbourhood,
         })
     }
