@@ -1,6 +1,6 @@
 //! A small network learns a small family; a stopped training goes on; bad input is said.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test may fail")]
+#![expect(clippy::unwrap_used, reason = "a test may fail")]
 
 use std::path::Path;
 

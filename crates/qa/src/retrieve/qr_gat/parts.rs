@@ -48,7 +48,7 @@ struct Manifest {
     widths: [usize; 2],
 }
 
-/// What [`build`] made.
+/// What was computed and kept.
 #[derive(Clone, Debug, Serialize)]
 pub struct PartsReport {
     /// Where.
@@ -104,7 +104,7 @@ impl Parts {
                     reason: format!("it has {} numbers and not {}", map.len(), rows * width),
                     path,
                     mend: format!(
-                        "wherefore index {} --model CHECKPOINT --rebuild",
+                        "wherefore index {} --model CHECKPOINT",
                         graph.folder().unwrap_or(Path::new("GRAPH")).display()
                     ),
                 }),
