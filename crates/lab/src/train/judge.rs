@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use wherefore::model::qr_gat::{Network, Scorer, Scratch, Table};
 
-use super::examples::{Example, Examples, HEAD, TAIL};
+use super::examples::{Example, Examples, HEAD, POSITIVE, TAIL};
 use super::{subgraph, topic_flags};
 use crate::error::Result;
 use crate::metrics::recall_at;
@@ -98,7 +98,7 @@ impl Judge {
         ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
         let flagged = example.triples.iter().zip(example.flags);
         let positives: Vec<[u32; 3]> = (flagged.clone())
-            .filter(|(_, flags)| **flags & super::POSITIVE != 0)
+            .filter(|(_, flags)| **flags & POSITIVE != 0)
             .map(|(triple, _)| *triple)
             .collect();
         let mut answers: Vec<u32> = flagged
@@ -152,7 +152,7 @@ mod tests {
             relations: &[0],
             // topic 0; answer 3; entity 2 has no name
             triples: &[[0, 0, 1], [0, 0, 2], [2, 0, 3]],
-            flags: &[0, super::super::POSITIVE, super::super::POSITIVE | TAIL],
+            flags: &[0, super::super::examples::POSITIVE, super::super::examples::POSITIVE | TAIL],
         };
         let judge = Judge::new(vec![0], vec![1, 2]);
         // best are the last, then the first: one of two positives, one of two answers

@@ -18,9 +18,11 @@
 //! weights follow from the seed. All that a stopped run needs to go on lies in `CKPT.training`,
 //! which goes when the training has come to its end.
 
+mod config;
 mod examples;
 mod judge;
 mod labels;
+mod targets;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -30,136 +32,26 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use wherefore::graph::Graph;
 use wherefore::model::checkpoint::{self, Checkpoint, Description};
-use wherefore::model::optimise::{AdamW, AdamWConfig, Schedule};
-use wherefore::model::qr_gat::{Batch, Config, Network, Subgraph, Table, loss};
+use wherefore::model::optimise::{AdamW, Schedule};
+use wherefore::model::qr_gat::{Batch, Network, Subgraph, Table, loss};
 use wherefore::model::tensor::Device;
 use wherefore::model::{Encoder, Random, encode};
 use wherefore::retrieve::qr_gat::NEIGHBOURHOOD;
-use wherefore::retrieve::{
-    NeighbourhoodConfig, entity_texts_to_vectors, relation_texts_to_vectors,
-};
+use wherefore::retrieve::{entity_texts_to_vectors, relation_texts_to_vectors};
 use xxhash_rust::xxh3::Xxh3Default;
 
 use crate::error::{Error, Result};
 use crate::questions::{GoldQuestion, to_line};
-use examples::{Example, Examples, HEAD, Origin, POSITIVE, TAIL};
+use examples::{Example, Examples, Origin};
 use judge::Judge;
+use targets::targets;
 
+pub use config::TrainConfig;
 pub use judge::Judged;
 pub use labels::{Labels, Refined};
 
 /// How often a run saves what it needs to go on.
 const SAVE_EVERY: Duration = Duration::from_secs(60);
-
-/// Everything that can be set of a training.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct TrainConfig {
-    /// The encoder: `static`, `hashing`, a model folder or an added model.
-    pub encoder: String,
-    /// Sizes of the network; `dim` follows from the encoder.
-    pub sizes: Config,
-    /// What of the graph a question sees.
-    pub neighbourhood: NeighbourhoodConfig,
-    /// How steps are taken.
-    pub optimiser: AdamWConfig,
-    /// Most passes over the questions.
-    pub epochs: u32,
-    /// Passes without a better network after which the training ends.
-    pub patience: u32,
-    /// Share of all steps in which the learning rate rises.
-    pub warm_up: f32,
-    /// Questions in one step, at most.
-    pub batch_questions: usize,
-    /// Triples in one step, at most; a larger question is a step of its own.
-    pub batch_triples: usize,
-    /// β: how many times a positive triple counts.
-    pub positive_weight: f32,
-    /// The k at which triple recall decides which network is best.
-    pub ks: Vec<usize>,
-    /// Validation questions looked at after each pass, at most, drawn by the seed.
-    pub valid_questions: usize,
-    /// The seed.
-    pub seed: u64,
-}
-
-impl Default for TrainConfig {
-    fn default() -> Self {
-        Self {
-            encoder: "static".into(),
-            sizes: Config {
-                steps: true,
-                answers: true,
-                matching: true,
-                ..Config::default()
-            },
-            neighbourhood: NeighbourhoodConfig::default(),
-            optimiser: AdamWConfig::default(),
-            epochs: 20,
-            patience: 4,
-            warm_up: 0.05,
-            batch_questions: 16,
-            batch_triples: 20_000,
-            positive_weight: 4.0,
-            ks: vec![10, 50, 100],
-            valid_questions: 500,
-            seed: 0,
-        }
-    }
-}
-
-impl TrainConfig {
-    /// Reads settings from TOML; what is left out has its default.
-    pub fn from_toml(text: &str) -> Result<Self> {
-        toml::from_str(text)
-            .map_err(|e| Error::BadSetting(format!("the settings do not parse: {}", e.message())))
-    }
-
-    /// Sets `a.b=value`, as in `sizes.hidden=128`.
-    pub fn set(&mut self, setting: &str, value: &str) -> Result<()> {
-        let mut table = toml::Table::try_from(&*self)
-            .map_err(|e| Error::BadSetting(format!("the settings cannot be written: {e}")))?;
-        // what is no TOML value is a text
-        let value = format!("x = {value}")
-            .parse::<toml::Table>()
-            .ok()
-            .and_then(|mut t| t.remove("x"))
-            .unwrap_or_else(|| toml::Value::String(value.to_owned()));
-        crate::sweep::set(&mut table, setting, &value)?;
-        *self = table
-            .try_into()
-            .map_err(|e| Error::BadSetting(format!("`{setting}`: {}", e.message())))?;
-        Ok(())
-    }
-
-    /// Refuses settings with which nothing can be learned.
-    pub fn check(&self) -> Result<()> {
-        self.sizes.check()?;
-        self.neighbourhood.check()?;
-        let wrong = |what: &str| Err(Error::BadSetting(what.to_owned()));
-        if self.epochs == 0 || self.patience == 0 {
-            return wrong("`epochs` and `patience` must be at least 1");
-        }
-        if self.batch_questions == 0 || self.batch_triples == 0 || self.valid_questions == 0 {
-            return wrong(
-                "`batch_questions`, `batch_triples` and `valid_questions` must be at least 1",
-            );
-        }
-        if !(0.0..1.0).contains(&self.warm_up) {
-            return wrong("`warm_up` must be at least 0 and below 1");
-        }
-        if !(1.0..=1e4).contains(&self.positive_weight) {
-            return wrong("`positive_weight` must be from 1 to 10000");
-        }
-        if !(self.optimiser.learning_rate > 0.0 && self.optimiser.learning_rate.is_finite()) {
-            return wrong("`optimiser.learning_rate` must be above 0");
-        }
-        if self.ks.is_empty() || self.ks.contains(&0) {
-            return wrong("`ks` must name at least one k, and each must be at least 1");
-        }
-        Ok(())
-    }
-}
 
 /// What is trained on.
 pub struct Task<'a> {
@@ -339,20 +231,13 @@ impl<'a> Run<'a> {
         };
         let learn = usable(0..task.train.len());
         let judged = usable(task.train.len()..total);
-        if learn.is_empty() || judged.is_empty() {
-            let which = if learn.is_empty() {
-                "training"
-            } else {
-                "validation"
-            };
-            return Err(Error::NothingToLearn {
-                which,
-                questions: if learn.is_empty() {
-                    task.train.len()
-                } else {
-                    valid.len()
-                },
-            });
+        for (which, usable, questions) in [
+            ("training", &learn, task.train.len()),
+            ("validation", &judged, valid.len()),
+        ] {
+            if usable.is_empty() {
+                return Err(Error::NothingToLearn { which, questions });
+            }
         }
         let texts: Vec<&str> = all.iter().map(|q| q.question.as_str()).collect();
         let asked = encoder.encode_queries(&texts)?;
@@ -590,23 +475,20 @@ impl<'a> Run<'a> {
         let subgraphs: Vec<Subgraph<'_>> = (examples.iter().zip(&topics))
             .map(|(example, topics)| subgraph(example, topics, &self.questions, dim))
             .collect();
-        let mut learned = || -> Result<_> {
-            let batch = Batch::new(
-                &self.config.sizes,
-                &subgraphs,
-                &Table::new(&self.entities, dim)?,
-                &Table::new(&self.relations, dim)?,
-                self.device,
-            )?;
-            let logits = network.forward(&batch, Some(random))?;
-            let (labels, weights) = targets(
-                &examples,
-                self.config.sizes.outputs(),
-                self.config.positive_weight,
-            );
-            Ok(loss(&logits, &labels, weights)?)
-        };
-        learned()
+        let batch = Batch::new(
+            &self.config.sizes,
+            &subgraphs,
+            &Table::new(&self.entities, dim)?,
+            &Table::new(&self.relations, dim)?,
+            self.device,
+        )?;
+        let logits = network.forward(&batch, Some(random))?;
+        let (labels, weights) = targets(
+            &examples,
+            self.config.sizes.outputs(),
+            self.config.positive_weight,
+        );
+        Ok(loss(&logits, &labels, weights)?)
     }
 }
 
@@ -637,45 +519,6 @@ fn topic_flags(example: &Example<'_>) -> Vec<bool> {
     (0..example.entities.len())
         .map(|i| i < example.topics)
         .collect()
-}
-
-/// Labels and weights of a batch's logits, `[triples, outputs]`.
-fn targets(examples: &[Example<'_>], outputs: usize, positive: f32) -> (Vec<bool>, Vec<f32>) {
-    let mut labels = Vec::new();
-    let mut weights = Vec::new();
-    for example in examples {
-        let from = weights.len();
-        for flags in example.flags {
-            let is_positive = flags & POSITIVE != 0;
-            let weigh = |yes: bool| if yes { positive } else { 1.0 };
-            labels.push(is_positive);
-            weights.push(weigh(is_positive));
-            if outputs > 1 {
-                for end in [HEAD, TAIL] {
-                    let is_answer = flags & end != 0;
-                    labels.push(is_answer);
-                    weights.push(match is_answer && !is_positive {
-                        true => 0.0,
-                        false => weigh(is_answer),
-                    });
-                }
-            }
-        }
-        let own = &mut weights[from..];
-        // the triple itself counts as much as both its ends
-        for which in [0..1, 1..outputs] {
-            let sum: f32 = own
-                .chunks_exact(outputs)
-                .flat_map(|w| &w[which.clone()])
-                .sum();
-            if sum > 0.0 {
-                for w in own.chunks_exact_mut(outputs) {
-                    w[which.clone()].iter_mut().for_each(|w| *w /= sum);
-                }
-            }
-        }
-    }
-    (labels, weights)
 }
 
 /// A seed from two numbers (the finaliser of SplitMix64).

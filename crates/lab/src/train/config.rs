@@ -1,0 +1,118 @@
+//! The settings of a training.
+
+use serde::{Deserialize, Serialize};
+use wherefore::model::optimise::AdamWConfig;
+use wherefore::model::qr_gat::Config;
+use wherefore::retrieve::NeighbourhoodConfig;
+
+use crate::error::{Error, Result};
+
+/// Everything that can be set of a training.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TrainConfig {
+    /// The encoder: `static`, `hashing`, a model folder or an added model.
+    pub encoder: String,
+    /// Sizes of the network; `dim` follows from the encoder.
+    pub sizes: Config,
+    /// What of the graph a question sees.
+    pub neighbourhood: NeighbourhoodConfig,
+    /// How steps are taken.
+    pub optimiser: AdamWConfig,
+    /// Most passes over the questions.
+    pub epochs: u32,
+    /// Passes without a better network after which the training ends.
+    pub patience: u32,
+    /// Share of all steps in which the learning rate rises.
+    pub warm_up: f32,
+    /// Questions in one step, at most.
+    pub batch_questions: usize,
+    /// Triples in one step, at most; a larger question is a step of its own.
+    pub batch_triples: usize,
+    /// β: how many times a positive triple counts.
+    pub positive_weight: f32,
+    /// The k at which triple recall decides which network is best.
+    pub ks: Vec<usize>,
+    /// Validation questions looked at after each pass, at most, drawn by the seed.
+    pub valid_questions: usize,
+    /// The seed.
+    pub seed: u64,
+}
+
+impl Default for TrainConfig {
+    fn default() -> Self {
+        Self {
+            encoder: "static".into(),
+            sizes: Config {
+                steps: true,
+                answers: true,
+                matching: true,
+                ..Config::default()
+            },
+            neighbourhood: NeighbourhoodConfig::default(),
+            optimiser: AdamWConfig::default(),
+            epochs: 20,
+            patience: 4,
+            warm_up: 0.05,
+            batch_questions: 16,
+            batch_triples: 20_000,
+            positive_weight: 4.0,
+            ks: vec![10, 50, 100],
+            valid_questions: 500,
+            seed: 0,
+        }
+    }
+}
+
+impl TrainConfig {
+    /// Reads settings from TOML; what is left out has its default.
+    pub fn from_toml(text: &str) -> Result<Self> {
+        toml::from_str(text)
+            .map_err(|e| Error::BadSetting(format!("the settings do not parse: {}", e.message())))
+    }
+
+    /// Sets `a.b=value`, as in `sizes.hidden=128`.
+    pub fn set(&mut self, setting: &str, value: &str) -> Result<()> {
+        let mut table = toml::Table::try_from(&*self)
+            .map_err(|e| Error::BadSetting(format!("the settings cannot be written: {e}")))?;
+        // what is no TOML value is a text
+        let value = format!("x = {value}")
+            .parse::<toml::Table>()
+            .ok()
+            .and_then(|mut t| t.remove("x"))
+            .unwrap_or_else(|| toml::Value::String(value.to_owned()));
+        crate::sweep::set(&mut table, setting, &value)?;
+        *self = table
+            .try_into()
+            .map_err(|e| Error::BadSetting(format!("`{setting}`: {}", e.message())))?;
+        Ok(())
+    }
+
+    /// Refuses settings with which nothing can be learned.
+    pub fn check(&self) -> Result<()> {
+        self.sizes.check()?;
+        self.neighbourhood.check()?;
+        let wrong = |what: &str| Err(Error::BadSetting(what.to_owned()));
+        if self.epochs == 0 || self.patience == 0 {
+            return wrong("`epochs` and `patience` must be at least 1");
+        }
+        if self.batch_questions == 0 || self.batch_triples == 0 || self.valid_questions == 0 {
+            return wrong(
+                "`batch_questions`, `batch_triples` and `valid_questions` must be at least 1",
+            );
+        }
+        if !(0.0..1.0).contains(&self.warm_up) {
+            return wrong("`warm_up` must be at least 0 and below 1");
+        }
+        if !(1.0..=1e4).contains(&self.positive_weight) {
+            return wrong("`positive_weight` must be from 1 to 10000");
+        }
+        if !(self.optimiser.learning_rate > 0.0 && self.optimiser.learning_rate.is_finite()) {
+            return wrong("`optimiser.learning_rate` must be above 0");
+        }
+        if self.ks.is_empty() || self.ks.contains(&0) {
+            return wrong("`ks` must name at least one k, and each must be at least 1");
+        }
+        Ok(())
+    }
+}
