@@ -33,10 +33,12 @@ run() { # NAME GRAPH QUESTIONS [OPTIONS]
 }
 # A method with another neighbourhood: NAME KIND HOPS ENTITIES [MODEL]
 config() {
+    local model=
+    [ $# -lt 5 ] || model="model = \"$5\""
     cat > "$work/$1.toml" <<TOML
 [retrieve]
 kind = "$2"
-${5:+model = "$5"}
+$model
 [retrieve.neighbourhood]
 hops = $3
 max_entities = $4
