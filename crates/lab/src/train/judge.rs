@@ -25,6 +25,20 @@ pub struct Judged {
     pub hit_at_1: Option<f64>,
 }
 
+impl Judged {
+    /// Whether a network judged so is to be kept instead of one judged `other`.
+    pub(super) fn is_better_than(&self, other: &Self) -> bool {
+        // figures that were read back may differ in their last digit
+        let above = |a: f64, b: f64| a > b + 1e-9;
+        above(self.score, other.score)
+            || !above(other.score, self.score)
+                && above(
+                    self.hit_at_1.unwrap_or_default(),
+                    other.hit_at_1.unwrap_or_default(),
+                )
+    }
+}
+
 /// The questions to judge by.
 pub(super) struct Judge {
     examples: Vec<usize>,
@@ -143,6 +157,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn first_candidates_decide_between_equal_recalls() {
+        let judged = |score: f64, hit: f64| Judged {
+            score,
+            hit_at_1: Some(hit),
+            ..Judged::default()
+        };
+        assert!(judged(0.8, 0.1).is_better_than(&judged(0.7, 0.9)));
+        assert!(!judged(0.7, 0.9).is_better_than(&judged(0.8, 0.1)));
+        assert!(judged(1.0, 0.9).is_better_than(&judged(1.0 + 1e-16, 0.7)));
+        assert!(!judged(1.0, 0.9).is_better_than(&judged(1.0, 0.9)));
+    }
+
+    #[test]
     fn recall_and_first_candidate_have_their_hand_made_values() {
         let example = Example {
             question: 0,
@@ -152,7 +179,11 @@ mod tests {
             relations: &[0],
             // topic 0; answer 3; entity 2 has no name
             triples: &[[0, 0, 1], [0, 0, 2], [2, 0, 3]],
-            flags: &[0, super::super::examples::POSITIVE, super::super::examples::POSITIVE | TAIL],
+            flags: &[
+                0,
+                super::super::examples::POSITIVE,
+                super::super::examples::POSITIVE | TAIL,
+            ],
         };
         let judge = Judge::new(vec![0], vec![1, 2]);
         // best are the last, then the first: one of two positives, one of two answers

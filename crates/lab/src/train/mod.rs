@@ -13,10 +13,11 @@
 //! count if it is an answer and the triple is not. Both sums count alike.
 //!
 //! After each pass the validation questions are scored by the code that answers. What counts is
-//! the mean of triple recall at each of `ks`; the best network so far is kept in the checkpoint's
-//! folder, and `patience` passes without a better one end the training. Order, dropout and initial
-//! weights follow from the seed. All that a stopped run needs to go on lies in `CKPT.training`,
-//! which goes when the training has come to its end.
+//! the mean of triple recall at each of `ks`, and where that is equal, as in small graphs, the share
+//! of first candidates that are answers; the best network so far is kept in the checkpoint's folder,
+//! and `patience` passes without a better one end the training. Order, dropout and initial weights
+//! follow from the seed. All that a stopped run needs to go on lies in `CKPT.training`, which goes
+//! when the training has come to its end.
 
 mod config;
 mod examples;
@@ -308,9 +309,8 @@ impl<'a> Run<'a> {
                 &self.examples,
                 [&self.questions, &self.entities, &self.relations],
             )?;
-            let best = state.epochs.iter().map(|e| e.valid.score);
-            // scores that were read back may differ in their last digit
-            let is_best = best.fold(f64::NEG_INFINITY, f64::max) + 1e-9 < valid.score;
+            let best = state.epochs.iter().rfind(|e| e.best);
+            let is_best = best.is_none_or(|best| valid.is_better_than(&best.valid));
             let epoch = Epoch {
                 epoch: state.epoch + 1,
                 loss: (state.loss / state.step.max(1) as f64) as f32,
