@@ -179,11 +179,7 @@ mod tests {
             relations: &[0],
             // topic 0; answer 3; entity 2 has no name
             triples: &[[0, 0, 1], [0, 0, 2], [2, 0, 3]],
-            flags: &[
-                0,
-                super::super::examples::POSITIVE,
-                super::super::examples::POSITIVE | TAIL,
-            ],
+            flags: &[0, POSITIVE, POSITIVE | TAIL],
         };
         let judge = Judge::new(vec![0], vec![1, 2]);
         // best are the last, then the first: one of two positives, one of two answers
