@@ -1,9 +1,36 @@
 //! From what the user calls a graph to the graph: the one place that knows how.
 
+use std::path::Path;
+
 use anyhow::Context;
-use wherefore_graph::{Graph, Store, toy};
+use wherefore_graph::{Graph, MemoryGraph, Store, toy};
+use wherefore_lab::GoldQuestion;
 
 use crate::errors::UserError;
+
+/// Opens the graph for the questions read from `path`: none has to be named where each of them
+/// brings its own.
+pub(crate) fn open_for<'q>(
+    name: Option<&str>,
+    mut questions: impl Iterator<Item = &'q GoldQuestion>,
+    path: &Path,
+) -> anyhow::Result<Box<dyn Graph>> {
+    match name {
+        Some(name) => open(name),
+        None if questions.all(|q| !q.triples.is_empty()) => {
+            Ok(Box::new(MemoryGraph::from_names::<&str>([])))
+        }
+        None => Err(UserError {
+            code: "usage",
+            message: format!(
+                "the questions `{}` bring no graph of their own",
+                path.display()
+            ),
+            hint: "name the graph with `--graph GRAPH`".into(),
+        }
+        .into()),
+    }
+}
 
 /// Opens `@toy` or a graph folder.
 pub(crate) fn open(name: &str) -> anyhow::Result<Box<dyn Graph>> {

@@ -15,15 +15,16 @@
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 
 use serde::{Deserialize, Serialize};
 use wherefore::retrieve::ScoredTriples;
 use wherefore::{Answer, Observer, Pipeline, Stage};
-use wherefore_graph::{Graph, MemoryGraph};
+use wherefore_graph::Graph;
 
+use crate::aside::{self, write_json};
 use crate::error::{Error, Result};
 use crate::metrics::{Metrics, Observation, Options, RecallAtK, Scores, TopicSource, recall_at};
 use crate::outcome::{Outcome, Trail};
@@ -127,8 +128,7 @@ pub fn answer_line(
     topics: TopicSource,
     ks: &[usize],
 ) -> Result<RunLine> {
-    let own = (!question.triples.is_empty())
-        .then(|| MemoryGraph::from_names(question.triples.iter().map(|[h, r, t]| (h, r, t))));
+    let own = question.own_graph();
     let graph = own.as_ref().map_or(graph, |own| own as &dyn Graph);
     let asked = match topics {
         TopicSource::Gold => question.with_gold_topics(),
@@ -372,7 +372,6 @@ fn resume(path: &Path, description: &RunDescription) -> Result<Vec<RunLine>> {
 /// Keeps the questions beside the answers, so that the folder can be read by itself.
 fn save_questions(folder: &Path, asked: &[GoldQuestion]) -> Result<()> {
     let path = folder.join(QUESTIONS);
-    let aside = folder.join(format!("{QUESTIONS}.part"));
     let bare: Vec<GoldQuestion> = asked
         .iter()
         .map(|q| GoldQuestion {
@@ -382,8 +381,7 @@ fn save_questions(folder: &Path, asked: &[GoldQuestion]) -> Result<()> {
         .collect();
     let mut text = Vec::new();
     questions::write(&bare, &mut text).map_err(Error::io("write", &path))?;
-    std::fs::write(&aside, text).map_err(Error::io("write", &aside))?;
-    std::fs::rename(&aside, &path).map_err(Error::io("write", &path))
+    aside::write(&path, text)
 }
 
 /// A run folder, read.
@@ -449,16 +447,6 @@ impl Run {
 fn whole_lines(bytes: &[u8]) -> &[u8] {
     let end = bytes.iter().rposition(|&b| b == b'\n');
     &bytes[..end.map_or(0, |end| end + 1)]
-}
-
-/// Written aside and renamed.
-fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
-    let aside: PathBuf = path.with_extension("json.part");
-    let mut text = serde_json::to_string_pretty(value)
-        .expect("descriptions and metrics are plain JSON with text keys");
-    text.push('\n');
-    std::fs::write(&aside, text).map_err(Error::io("write", &aside))?;
-    std::fs::rename(&aside, path).map_err(Error::io("write", path))
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 //! score::read_predictions ──────────────────────────────────┘
 //! ```
 
+pub mod aside;
 mod error;
 pub mod harness;
 pub mod linking;

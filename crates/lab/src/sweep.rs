@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use wherefore::PipelineConfig;
+use wherefore::model::Random;
 
 use crate::error::{Error, Result};
 use crate::metrics::Metrics;
@@ -166,16 +167,8 @@ fn plain(value: &toml::Value) -> String {
 
 /// `count` questions, drawn by the seed, in their old order; all if there are fewer.
 pub fn sample(questions: &[GoldQuestion], count: usize, seed: u64) -> Vec<GoldQuestion> {
-    // SplitMix64 (Steele, Lea and Flood 2014)
-    let mut state = seed;
-    let mut random = || {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    };
-    let mut keyed: Vec<(u64, usize)> = (0..questions.len()).map(|at| (random(), at)).collect();
+    let mut random = Random::new(seed);
+    let mut keyed: Vec<(u64, usize)> = (0..questions.len()).map(|at| (random.bits(), at)).collect();
     keyed.sort_unstable();
     keyed.truncate(count);
     let mut chosen: Vec<usize> = keyed.into_iter().map(|(_, at)| at).collect();

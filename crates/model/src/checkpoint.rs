@@ -135,15 +135,24 @@ pub fn save(
     remove(&old)
 }
 
+/// Whether there is a checkpoint in `folder`, or was until a killed run moved it out of the way.
+pub fn exists(folder: &Path) -> bool {
+    in_place(folder).exists()
+}
+
+/// The folder to read: a run killed between the two renames of [`save`] left only the old one.
+fn in_place(folder: &Path) -> PathBuf {
+    let kept = beside(folder, "old");
+    match !folder.exists() && kept.exists() {
+        true => kept,
+        false => folder.to_path_buf(),
+    }
+}
+
 impl Checkpoint {
     /// Reads the QR-GAT in `folder`, and checks every tensor's name, shape and numbers.
     pub fn load(folder: &Path, device: &Device) -> Result<Self> {
-        // a run killed between the two renames of `save` left only the old one
-        let kept = beside(folder, "old");
-        let folder = match !folder.exists() && kept.exists() {
-            true => kept.as_path(),
-            false => folder,
-        };
+        let folder = &in_place(folder);
         let path = folder.join(CONFIG);
         let description = describe(&path)?;
         let method = &description.method;
@@ -168,8 +177,8 @@ impl Checkpoint {
             return Err(unusable(reason));
         }
         let path = folder.join(MODEL);
-        let (tensors, _) = read(&path, &Network::shapes(sizes))?;
         let bytes = fs::read(&path).map_err(Error::io("read", &path))?;
+        let (tensors, _) = parse(&path, &bytes, &Network::shapes(sizes))?;
         let name = description.encoder.name.as_bytes();
         Ok(Self {
             identity: format!("{:032x}", xxh3_128(&[&bytes, name].concat())),
@@ -208,7 +217,8 @@ impl Checkpoint {
                 ["first", "second"].map(|moment| (format!("{moment}.{name}"), shape.clone()))
             })
             .collect();
-        let (state, notes) = read(&path, &shapes)?;
+        let bytes = fs::read(&path).map_err(Error::io("read", &path))?;
+        let (state, notes) = parse(&path, &bytes, &shapes)?;
         let steps = notes.get("steps").and_then(|steps| steps.parse().ok());
         let steps = steps.ok_or_else(|| Error::BadCheckpoint {
             path,
@@ -274,17 +284,16 @@ fn write(
 type Tensors = (HashMap<String, Tensor>, HashMap<String, String>);
 
 /// Tensors and notes of a file that holds exactly `wanted`, all numbers finite.
-fn read(path: &Path, wanted: &[(String, Vec<usize>)]) -> Result<Tensors> {
-    let bytes = fs::read(path).map_err(Error::io("read", path))?;
+fn parse(path: &Path, bytes: &[u8], wanted: &[(String, Vec<usize>)]) -> Result<Tensors> {
     let path = path.to_path_buf();
     let damaged = |reason: String| Error::BadWeights {
         path: path.clone(),
         reason,
     };
-    let (_, header) = safetensors::SafeTensors::read_metadata(&bytes)
+    let (_, header) = safetensors::SafeTensors::read_metadata(bytes)
         .map_err(|error| damaged(error.to_string()))?;
     let notes = header.metadata().clone().unwrap_or_default();
-    let tensors = candle_core::safetensors::load_buffer(&bytes, &Device::Cpu)
+    let tensors = candle_core::safetensors::load_buffer(bytes, &Device::Cpu)
         .map_err(|error| damaged(error.to_string()))?;
     for (name, shape) in wanted {
         let Some(tensor) = tensors.get(name) else {

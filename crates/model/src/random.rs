@@ -3,6 +3,16 @@
 //! Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014
 //! (SplitMix64): one word of state, so that a resumed run draws what the killed one would have.
 
+/// What is added to the state at each step: 2⁶⁴ over the golden ratio.
+const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// The state with its bits mixed.
+fn scattered(mut z: u64) -> u64 {
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
 /// Pseudo-random numbers that a seed determines on every machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Random {
@@ -15,6 +25,11 @@ impl Random {
         Self { state: seed }
     }
 
+    /// The generator of stream `number` of a seed: streams of one seed have nothing in common.
+    pub fn stream(seed: u64, number: u64) -> Self {
+        Self::new(scattered(seed.wrapping_add(number.wrapping_mul(GAMMA))))
+    }
+
     /// What [`Random::new`] needs to go on from here.
     pub fn state(&self) -> u64 {
         self.state
@@ -22,11 +37,8 @@ impl Random {
 
     /// The next 64 bits.
     pub fn bits(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        self.state = self.state.wrapping_add(GAMMA);
+        scattered(self.state)
     }
 
     /// Uniform in `[0, 1)`, in steps of 2⁻²⁴.

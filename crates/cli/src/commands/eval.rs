@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Context;
 use serde::Serialize;
 use wherefore::PipelineConfig;
-use wherefore_graph::{Graph, MemoryGraph};
+use wherefore_graph::Graph;
 use wherefore_lab::harness::{RunDescription, answer_line, run};
 use wherefore_lab::metrics::{Metrics, Options, TopicSource};
 use wherefore_lab::outcome::Outcome;
@@ -16,7 +16,7 @@ use super::{pipeline_config, report};
 use crate::args::Eval;
 use crate::errors::{Exit, UserError};
 use crate::language;
-use crate::open::open;
+use crate::open::open_for;
 use crate::output::Output;
 use crate::progress::{Progress, Unit};
 
@@ -27,20 +27,7 @@ pub(crate) fn run_eval(args: &Eval, output: &Output) -> anyhow::Result<Exit> {
     let path = args.questions.display();
     let all = questions::read(&args.questions, args.format)
         .with_context(|| format!("cannot read the questions `{path}`"))?;
-    let graph: Box<dyn Graph> = match &args.graph {
-        Some(graph) => open(graph)?,
-        None if all.iter().all(|q| !q.triples.is_empty()) => {
-            Box::new(MemoryGraph::from_names::<&str>([]))
-        }
-        None => {
-            return Err(UserError {
-                code: "usage",
-                message: format!("the questions `{path}` bring no graph of their own"),
-                hint: "name the graph with `--graph GRAPH`".into(),
-            }
-            .into());
-        }
-    };
+    let graph = open_for(args.graph.as_deref(), all.iter(), &args.questions)?;
     let metrics = match &args.sweep {
         Some(file) => return run_sweep(args, file, &all, graph.as_ref(), output),
         None => {

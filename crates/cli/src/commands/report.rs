@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use serde::Serialize;
+use wherefore_lab::aside;
 use wherefore_lab::harness::Run;
 use wherefore_lab::report::html;
 
@@ -48,8 +49,5 @@ pub(super) fn write_page(file: &Path, folders: &[&Path]) -> anyhow::Result<()> {
         runs.push((name, run));
     }
     let page = html(&runs)?;
-    let aside = file.with_extension("html.part");
-    std::fs::write(&aside, page)
-        .and_then(|()| std::fs::rename(&aside, file))
-        .with_context(|| format!("cannot write `{}`", file.display()))
+    aside::write(file, page).with_context(|| format!("cannot write `{}`", file.display()))
 }

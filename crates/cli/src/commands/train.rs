@@ -5,15 +5,14 @@ use std::path::PathBuf;
 use anyhow::Context;
 use serde_json::{Map, json};
 use wherefore::model::tensor::device;
-use wherefore_graph::{Graph, MemoryGraph};
 use wherefore_lab::questions::{self, GoldQuestion};
 use wherefore_lab::supervise::ShortestPaths;
 use wherefore_lab::sweep;
 use wherefore_lab::train::{self, Judged, Labels, Task, TrainConfig};
 
 use crate::args::Train;
-use crate::errors::{Exit, UserError};
-use crate::open::open;
+use crate::errors::Exit;
+use crate::open::open_for;
 use crate::output::Output;
 use crate::progress::{Progress, Unit};
 
@@ -40,20 +39,8 @@ pub(crate) fn run(args: &Train, output: &Output) -> anyhow::Result<Exit> {
             valid
         }
     };
-    let graph: Box<dyn Graph> = match &args.graph {
-        Some(graph) => open(graph)?,
-        None if train.iter().chain(&valid).all(|q| !q.triples.is_empty()) => {
-            Box::new(MemoryGraph::from_names::<&str>([]))
-        }
-        None => {
-            return Err(UserError {
-                code: "usage",
-                message: "the questions bring no graph of their own".into(),
-                hint: "name the graph with `--graph GRAPH`".into(),
-            }
-            .into());
-        }
-    };
+    let all = train.iter().chain(&valid);
+    let graph = open_for(args.graph.as_deref(), all, &args.questions[0])?;
     let labels = match &args.labels {
         Some(path) => Labels::read(path)
             .with_context(|| format!("cannot read the labels `{}`", path.display()))?,

@@ -21,6 +21,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use wherefore::Question;
+use wherefore_graph::MemoryGraph;
 
 use crate::error::{Error, Result};
 
@@ -154,6 +155,12 @@ impl Name {
 }
 
 impl GoldQuestion {
+    /// The question's own graph, where it brings one.
+    pub fn own_graph(&self) -> Option<MemoryGraph> {
+        let triples = self.triples.iter().map(|[h, r, t]| (h, r, t));
+        (!self.triples.is_empty()).then(|| MemoryGraph::from_names(triples))
+    }
+
     /// The question as the pipeline takes it, with its gold topics.
     pub fn with_gold_topics(&self) -> Question {
         Question {

@@ -9,7 +9,8 @@ use wherefore::answer::Evidence;
 
 use super::network::{self, Part};
 use super::page::{escape, page};
-use crate::error::{Error, Result};
+use crate::aside;
+use crate::error::Result;
 
 /// Triples in the picture beside those of the rationales.
 const DRAWN: usize = 24;
@@ -18,10 +19,7 @@ const LISTED: usize = 200;
 
 /// Writes the page of an answer, aside and then renamed.
 pub fn write_answer(path: &Path, answer: &Answer) -> Result<()> {
-    let mut aside = path.as_os_str().to_owned();
-    aside.push(".part");
-    std::fs::write(&aside, answer_html(answer)).map_err(Error::io("write", path))?;
-    std::fs::rename(&aside, path).map_err(Error::io("write", path))
+    aside::write(path, answer_html(answer))
 }
 
 /// The page of an answer.

@@ -18,13 +18,15 @@ use std::io::Write;
 use std::path::Path;
 
 use rayon::prelude::*;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use wherefore::graph::{EntityId, Graph, Mapped, MemoryGraph};
+use wherefore::graph::{EntityId, Graph, Mapped};
 use wherefore::retrieve::{Neighbourhood, NeighbourhoodConfig};
 
 use super::labels::Labels;
+use crate::aside::write_json;
 use crate::error::{Error, Result};
-use crate::questions::{GoldQuestion, resolve};
+use crate::questions::{GoldQuestion, json_records, resolve, utf8};
 
 /// The triple lies on a path to an answer.
 pub(super) const POSITIVE: u32 = 1;
@@ -106,10 +108,7 @@ impl Examples {
             // what was made of something else goes before anything new is written
             let _ = fs::remove_file(&manifest);
             cut_all(folder, origin, graph, questions, labels, see)?;
-            let text = serde_json::to_vec_pretty(origin).expect("an origin is texts and numbers");
-            let aside = folder.join("examples.json.part");
-            fs::write(&aside, text).map_err(Error::io("write", &aside))?;
-            fs::rename(&aside, &manifest).map_err(Error::io("write", &manifest))?;
+            write_json(&manifest, origin)?;
         }
         let examples = Self {
             data: Mapped::open(&folder.join("examples"))?,
@@ -200,8 +199,7 @@ fn cut(
     neighbourhood: &NeighbourhoodConfig,
     labels: &Labels,
 ) -> Result<Raw> {
-    let own = (!question.triples.is_empty())
-        .then(|| MemoryGraph::from_names(question.triples.iter().map(|[h, r, t]| (h, r, t))));
+    let own = question.own_graph();
     let graph = own.as_ref().map_or(graph, |own| own as &dyn Graph);
     let gold = resolve(question, graph)?;
     let (topics, answers) = (gold.topic_entities(), gold.answer_entities());
@@ -340,19 +338,10 @@ fn write_lines<T: Serialize>(path: &Path, lines: &[T]) -> Result<()> {
     fs::write(path, bytes).map_err(Error::io("write", path))
 }
 
-fn read_lines<T: for<'d> Deserialize<'d>>(path: &Path) -> Result<Vec<T>> {
-    let text = fs::read_to_string(path).map_err(Error::io("read", path))?;
-    text.lines()
-        .enumerate()
-        .map(|(i, line)| {
-            serde_json::from_str(line).map_err(|e| Error::BadLine {
-                path: path.into(),
-                line: i + 1,
-                format: "texts of training examples".into(),
-                reason: e.to_string(),
-            })
-        })
-        .collect()
+fn read_lines<T: DeserializeOwned + Send>(path: &Path) -> Result<Vec<T>> {
+    let bytes = fs::read(path).map_err(Error::io("read", path))?;
+    let records = json_records(path, utf8(path, &bytes)?, "texts of training examples")?;
+    Ok(records.into_iter().map(|(_, text)| text).collect())
 }
 
 #[cfg(test)]

@@ -165,7 +165,9 @@ pub fn qr_gat(
     see: &mut dyn FnMut(Progress),
 ) -> Result<Trained> {
     config.check()?;
-    let work = beside(task.out, "training");
+    let mut work = task.out.as_os_str().to_owned();
+    work.push(".training");
+    let work = PathBuf::from(work);
     if task.restart && work.exists() {
         fs::remove_dir_all(&work).map_err(Error::io("remove", &work))?;
     }
@@ -176,12 +178,6 @@ pub fn qr_gat(
     // what a stopped run would have needed
     fs::remove_dir_all(&work).map_err(Error::io("remove", &work))?;
     Ok(trained)
-}
-
-fn beside(folder: &Path, what: &str) -> PathBuf {
-    let mut name = folder.as_os_str().to_owned();
-    name.push(format!(".{what}"));
-    name.into()
 }
 
 /// A training with everything that does not change while it learns.
@@ -288,7 +284,7 @@ impl<'a> Run<'a> {
             while state.step < batches.len() {
                 // every step has its own numbers, so that a stopped run goes on with the same
                 let number = optimiser.taken();
-                let mut random = Random::new(mixed(seed, 1 + number));
+                let mut random = Random::stream(seed, 1 + number);
                 let loss = self.loss(&network, &batches[state.step], &mut random)?;
                 let taken = optimiser.step(&loss).map_err(|e| self.diverged(e))?;
                 state.step += 1;
@@ -357,7 +353,7 @@ impl<'a> Run<'a> {
                 schedule.clone(),
             )
         };
-        if !self.last.exists() && !beside(&self.last, "old").exists() {
+        if !checkpoint::exists(&self.last) {
             let network = self.first_network()?;
             let optimiser = optimiser(&network)?;
             return Ok((State::default(), network, optimiser));
@@ -387,7 +383,7 @@ impl<'a> Run<'a> {
     fn first_network(&self) -> Result<Network> {
         let sizes = &self.config.sizes;
         let Some(init) = self.task.init else {
-            let mut random = Random::new(mixed(self.config.seed, 0));
+            let mut random = Random::stream(self.config.seed, 0);
             return Ok(Network::new(sizes.clone(), &mut random, self.device)?);
         };
         let given = Checkpoint::load(init, self.device)?;
@@ -441,7 +437,7 @@ impl<'a> Run<'a> {
     /// The steps of a pass: examples in an order of its own, as many together as fit.
     fn batches(&self, epoch: u32) -> Vec<Vec<usize>> {
         let mut order = self.learn.clone();
-        Random::new(mixed(self.config.seed ^ 0x5eed, u64::from(epoch))).shuffle(&mut order);
+        Random::stream(self.config.seed ^ 0x5eed, u64::from(epoch)).shuffle(&mut order);
         let mut batches: Vec<Vec<usize>> = Vec::new();
         let mut triples = 0;
         for index in order {
@@ -519,14 +515,6 @@ fn topic_flags(example: &Example<'_>) -> Vec<bool> {
     (0..example.entities.len())
         .map(|i| i < example.topics)
         .collect()
-}
-
-/// A seed from two numbers (the finaliser of SplitMix64).
-fn mixed(seed: u64, number: u64) -> u64 {
-    let mut z = seed.wrapping_add(number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 /// What tells these questions from others.

@@ -5,7 +5,7 @@ use wherefore_graph::{Adjacency, EntityId, Graph, RelationId, Store, Triple};
 
 use super::Part;
 use crate::error::Result;
-use crate::words::opened;
+use crate::words::{beginning, opened};
 
 /// Bytes of a text that are read: literals can be whole books, and no encoder reads so far.
 const MAX_TEXT: usize = 2048;
@@ -126,9 +126,6 @@ fn is_only_a_name(graph: &Store, id: EntityId) -> Result<bool> {
 }
 
 fn cut(mut text: String) -> String {
-    if text.len() > MAX_TEXT {
-        let end = (0..=MAX_TEXT).rev().find(|&at| text.is_char_boundary(at));
-        text.truncate(end.unwrap_or(0));
-    }
+    text.truncate(beginning(&text, MAX_TEXT).len());
     text
 }

@@ -29,7 +29,7 @@ use wherefore_model::{Encoder, encode};
 
 use super::neighbourhood::{Neighbourhood, NeighbourhoodConfig};
 use super::vectors::{entity_vectors, relation_vectors};
-use super::{Retriever, ScoredTriples, best_of_ends};
+use super::{Retriever, ScoredTriples, best_of_ends, sigmoid};
 use crate::error::{Error, Result};
 use crate::link::Link;
 use crate::per_graph::PerGraph;
@@ -228,10 +228,6 @@ impl QrGat {
         let mut rooms = self.scratch.lock().unwrap_or_else(PoisonError::into_inner);
         rooms.push(scratch);
     }
-}
-
-fn sigmoid(logit: f32) -> f32 {
-    1.0 / (1.0 + (-logit).exp())
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use wherefore_graph::{EntityId, Graph, RelationId};
 use wherefore_model::{Embeddings, Encoder};
 
 use crate::error::Result;
-use crate::words::opened;
+use crate::words::{beginning, opened};
 
 /// Bytes of a label that are read: literals can be whole books.
 const MAX_LABEL: usize = 512;
@@ -23,7 +23,7 @@ pub(super) fn entity_vectors(
     let mut texts = Vec::with_capacity(entities.len());
     for &entity in entities {
         texts.push(match graph.is_named(entity)? {
-            true => Some(head(&graph.entity_label(entity)?).to_owned()),
+            true => Some(beginning(&graph.entity_label(entity)?, MAX_LABEL).to_owned()),
             false => None,
         });
     }
@@ -42,7 +42,9 @@ pub fn entity_texts_to_vectors(
     for (number, batch) in texts.chunks(BATCH).enumerate() {
         let named = batch.iter().enumerate();
         let (places, labels): (Vec<usize>, Vec<&str>) = named
-            .filter_map(|(i, text)| Some((number * BATCH + i, head(text.as_ref()?))))
+            .filter_map(|(i, text)| {
+                Some((number * BATCH + i, beginning(text.as_ref()?, MAX_LABEL)))
+            })
             .unzip();
         let rows = encoder.encode(&labels)?;
         for (at, row) in places.into_iter().zip(rows.rows()) {
@@ -78,23 +80,15 @@ pub(crate) fn words_of(
 ) -> Result<String> {
     let mut text = String::new();
     if graph.is_named(triple.head)? {
-        text += head(&graph.entity_label(triple.head)?);
+        text += beginning(&graph.entity_label(triple.head)?, MAX_LABEL);
         text.push(' ');
     }
     text += &opened(relation);
     if graph.is_named(triple.tail)? {
         text.push(' ');
-        text += head(&graph.entity_label(triple.tail)?);
+        text += beginning(&graph.entity_label(triple.tail)?, MAX_LABEL);
     }
     Ok(text)
-}
-
-/// The beginning of a label.
-fn head(label: &str) -> &str {
-    let end = (0..=MAX_LABEL.min(label.len()))
-        .rev()
-        .find(|&at| label.is_char_boundary(at));
-    &label[..end.unwrap_or(0)]
 }
 
 #[cfg(test)]

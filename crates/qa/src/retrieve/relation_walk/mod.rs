@@ -37,7 +37,7 @@ use self::affinity::{Affinity, RelationWords};
 use self::align::{Aligner, Step};
 use self::follow::follow;
 use self::reading::Reading;
-use super::{Plan, Retriever, ScoredTriples};
+use super::{Plan, Retriever, ScoredTriples, sigmoid};
 use crate::error::{Error, Result};
 use crate::link::Link;
 use crate::per_graph::PerGraph;
@@ -434,10 +434,6 @@ fn best(mut done: Vec<Scored>, count: usize) -> Vec<Scored> {
     });
     done.truncate(count);
     done
-}
-
-fn sigmoid(x: f32) -> f32 {
-    1.0 / (1.0 + (-x).exp())
 }
 
 /// Whether most of the labels are years or dates.
