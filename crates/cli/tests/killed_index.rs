@@ -4,7 +4,7 @@
 
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use wherefore::index::{Part, TextIndex, Vectors};
 use wherefore_graph::{Input, LoadOptions, Store, load};
@@ -63,9 +63,9 @@ fn killed_builds_are_taken_up_and_end_with_the_same_files() {
     let time = start.elapsed();
 
     let mut kills = 0;
-    for round in 1..200 {
+    for round in 1_u8..200 {
         // a little longer each time, so that an index that never gets on fails the test
-        let moment = time.mul_f64(0.2) + Duration::from_millis(10 * round);
+        let moment = time.mul_f64(0.05 * f64::from(round));
         let mut child = indexer(&killed).stdout(Stdio::null()).spawn().unwrap();
         std::thread::sleep(moment);
         if let Some(status) = child.try_wait().unwrap() {
@@ -122,14 +122,21 @@ fn killed_builds_are_taken_up_and_end_with_the_same_files() {
 fn what_a_killed_build_had_finished_is_not_done_again() {
     let dir = tempfile::tempdir().unwrap();
     let graph = graph(dir.path(), "graph", 30_000);
-    let record = graph.join("index/entities.part/progress.json");
-    let mut child = indexer(&graph).stdout(Stdio::null()).spawn().unwrap();
-    // killed as soon as it says that some rows are safe
-    while !record.exists() && child.try_wait().unwrap().is_none() {
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    child.kill().unwrap();
-    child.wait().unwrap();
+    let half = graph.join("index/entities.part");
+    let there = |name: &str| half.join(name).exists();
+    // Killed as soon as it says that some rows are safe; a build that ends, or tidies up, before
+    // the kill reaches it is tried again.
+    let killed_half_way = (0..50).any(|_| {
+        let _ = std::fs::remove_dir_all(graph.join("index"));
+        let mut child = indexer(&graph).stdout(Stdio::null()).spawn().unwrap();
+        while !there("progress.json") && child.try_wait().unwrap().is_none() {
+            std::thread::yield_now();
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        ["progress.json", "plan", "plan.json"].into_iter().all(there)
+    });
+    assert!(killed_half_way, "every build ended before it was killed");
     let report = indexer(&graph).output().unwrap();
     assert!(report.status.success());
     let report: serde_json::Value = serde_json::from_slice(&report.stdout).unwrap();
