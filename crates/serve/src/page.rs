@@ -73,7 +73,27 @@ fn file(kind: &'static str, text: &'static str) -> Response {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
+
+    #[test]
+    fn every_route_is_described() {
+        let source = include_str!("api/mod.rs");
+        let routes: BTreeSet<String> = source
+            .split(".route(")
+            .skip(1)
+            .filter_map(|rest| rest.split('"').nth(1))
+            .map(|path| path.replace("{*", "{"))
+            .chain(["/openapi.json".to_owned()])
+            .collect();
+        let api: serde_json::Value = serde_json::from_str(OPENAPI).unwrap();
+        let described: BTreeSet<String> =
+            api["paths"].as_object().unwrap().keys().cloned().collect();
+        assert_eq!(routes, described);
+        assert_eq!(api["openapi"], "3.1.0");
+        assert_eq!(api["info"]["version"], env!("CARGO_PKG_VERSION"));
+    }
 
     #[test]
     fn the_page_asks_nothing_of_anybody_else() {

@@ -1,13 +1,13 @@
 //! A fixed number of threads with a bounded queue: the bridge from async requests to the sync
 //! engine.
 //!
-//! A request that finds the queue full is refused at once. One whose asker is gone by the time it
-//! is due is skipped, so that a dropped connection costs nothing but its place in the queue.
+//! A request that finds the queue full is refused at once. One whose asker is gone is skipped when
+//! it is due, and gives its place away to whoever finds the queue full before that.
 
+use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use tokio::sync::oneshot;
@@ -15,35 +15,98 @@ use tokio::sync::oneshot;
 use crate::error::{Error, Result};
 use crate::problem::Problem;
 
-type Job = Box<dyn FnOnce() + Send>;
-
 /// Threads that take work from one queue.
 pub(crate) struct Pool {
-    sender: Mutex<Option<SyncSender<Job>>>,
     workers: Mutex<Vec<JoinHandle<()>>>,
-    state: Arc<State>,
+    shared: Arc<Shared>,
 }
 
-#[derive(Default)]
-struct State {
-    waiting: AtomicUsize,
+struct Shared {
+    queue: Mutex<Queue>,
+    /// Told when a job comes or when no more will.
+    changed: Condvar,
+    most: usize,
     running: AtomicUsize,
 }
 
+#[derive(Default)]
+struct Queue {
+    jobs: VecDeque<Box<dyn Job>>,
+    closed: bool,
+}
+
+/// Work with somebody who waits for it.
+trait Job: Send {
+    fn is_wanted(&self) -> bool;
+    fn run(self: Box<Self>);
+}
+
+struct Task<F, T> {
+    work: F,
+    done: oneshot::Sender<Result<T, Problem>>,
+}
+
+impl<F, T> Job for Task<F, T>
+where
+    F: FnOnce() -> Result<T, Problem> + Send,
+    T: Send,
+{
+    fn is_wanted(&self) -> bool {
+        !self.done.is_closed()
+    }
+
+    fn run(self: Box<Self>) {
+        // the engine keeps nothing half-changed: what it caches is replaced whole
+        let outcome = catch_unwind(AssertUnwindSafe(self.work))
+            .unwrap_or_else(|panic| Err(Problem::internal(panic_text(panic.as_ref()))));
+        // the asker may have gone meanwhile
+        let _ = self.done.send(outcome);
+    }
+}
+
+impl Shared {
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn work(&self) {
+        let mut queue = self.queue();
+        loop {
+            if let Some(job) = queue.jobs.pop_front() {
+                self.running.fetch_add(1, Ordering::Relaxed);
+                drop(queue);
+                if job.is_wanted() {
+                    job.run();
+                }
+                self.running.fetch_sub(1, Ordering::Relaxed);
+                queue = self.queue();
+            } else if queue.closed {
+                return;
+            } else {
+                let woken = self.changed.wait(queue);
+                queue = woken.unwrap_or_else(PoisonError::into_inner);
+            }
+        }
+    }
+}
+
 impl Pool {
-    /// `workers` threads, and a queue of `queue` jobs before them.
+    /// `workers` threads, and a queue of `queue` jobs before them. Jobs that run do not count.
     pub(crate) fn start(name: &str, workers: usize, queue: usize) -> Result<Self> {
-        let (sender, receiver) = sync_channel::<Job>(queue);
-        let receiver = Arc::new(Mutex::new(receiver));
-        let state = Arc::new(State::default());
+        let shared = Arc::new(Shared {
+            queue: Mutex::default(),
+            changed: Condvar::new(),
+            most: queue + workers,
+            running: AtomicUsize::new(0),
+        });
         let mut handles = Vec::with_capacity(workers);
         for number in 0..workers {
-            let (receiver, state) = (Arc::clone(&receiver), Arc::clone(&state));
+            let shared = Arc::clone(&shared);
             let handle = thread::Builder::new()
                 .name(format!("{name}-{number}"))
                 // stages recurse little, but a question's words come from anywhere
                 .stack_size(8 << 20)
-                .spawn(move || work(&receiver, &state))
+                .spawn(move || shared.work())
                 .map_err(|source| Error::System {
                     action: "start a thread",
                     source,
@@ -51,48 +114,34 @@ impl Pool {
             handles.push(handle);
         }
         Ok(Self {
-            sender: Mutex::new(Some(sender)),
             workers: Mutex::new(handles),
-            state,
+            shared,
         })
     }
 
-    /// Puts a job into the queue. What it returns comes out of the receiver; nobody has to wait
-    /// for it.
+    /// Puts a job into the queue. What it returns comes out of the receiver; without a receiver
+    /// it is not begun.
     pub(crate) fn submit<T: Send + 'static>(
         &self,
-        job: impl FnOnce() -> Result<T, Problem> + Send + 'static,
+        work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
     ) -> Result<oneshot::Receiver<Result<T, Problem>>, Problem> {
         let (done, result) = oneshot::channel();
-        let work = move || {
-            if done.is_closed() {
-                return;
-            }
-            // the engine keeps nothing half-changed: what it caches is replaced whole
-            let outcome = catch_unwind(AssertUnwindSafe(job))
-                .unwrap_or_else(|panic| Err(Problem::internal(panic_text(panic.as_ref()))));
-            // the asker may have gone meanwhile
-            let _ = done.send(outcome);
-        };
-        self.push(Box::new(work))?;
-        Ok(result)
-    }
-
-    fn push(&self, job: Job) -> Result<(), Problem> {
-        let sender = self.sender.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(sender) = sender.as_ref() else {
+        let mut queue = self.shared.queue();
+        if queue.closed {
             return Err(stopping());
-        };
-        self.state.waiting.fetch_add(1, Ordering::Relaxed);
-        sender.try_send(job).map_err(|error| {
-            self.state.waiting.fetch_sub(1, Ordering::Relaxed);
-            match error {
-                TrySendError::Full(_) => {
-                    Problem::busy("busy", "more requests are waiting than the queue holds", 1)
-                }
-                TrySendError::Disconnected(_) => stopping(),
-            }
-        })
+        }
+        let most = self.shared.most - self.running();
+        if queue.jobs.len() >= most {
+            queue.jobs.retain(|job| job.is_wanted());
+        }
+        if queue.jobs.len() >= most {
+            let message = "more requests are waiting than the queue holds";
+            return Err(Problem::busy("busy", message, 1));
+        }
+        queue.jobs.push_back(Box::new(Task { work, done }));
+        drop(queue);
+        self.shared.changed.notify_one();
+        Ok(result)
     }
 
     /// Submits a job and waits for it.
@@ -107,20 +156,18 @@ impl Pool {
 
     /// Jobs in the queue.
     pub(crate) fn waiting(&self) -> usize {
-        self.state.waiting.load(Ordering::Relaxed)
+        self.shared.queue().jobs.len()
     }
 
     /// Jobs on a thread.
     pub(crate) fn running(&self) -> usize {
-        self.state.running.load(Ordering::Relaxed)
+        self.shared.running.load(Ordering::Relaxed)
     }
 
     /// Takes no more jobs and waits until those that are there have ended.
     pub(crate) fn finish(&self) {
-        let lock = |mutex: &Mutex<Option<SyncSender<Job>>>| {
-            drop(mutex.lock().unwrap_or_else(PoisonError::into_inner).take());
-        };
-        lock(&self.sender);
+        self.shared.queue().closed = true;
+        self.shared.changed.notify_all();
         let mut workers = self.workers.lock().unwrap_or_else(PoisonError::into_inner);
         for worker in workers.drain(..) {
             // panics of jobs are caught; there is nothing else to tell
@@ -137,20 +184,6 @@ fn stopping() -> Problem {
     );
     problem.retry_after = Some(5);
     problem
-}
-
-fn work(receiver: &Mutex<Receiver<Job>>, state: &State) {
-    loop {
-        let next = receiver
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .recv();
-        let Ok(job) = next else { return };
-        state.running.fetch_add(1, Ordering::Relaxed);
-        state.waiting.fetch_sub(1, Ordering::Relaxed);
-        job();
-        state.running.fetch_sub(1, Ordering::Relaxed);
-    }
 }
 
 fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
@@ -190,22 +223,27 @@ mod tests {
     }
 
     #[test]
-    fn a_job_whose_asker_is_gone_is_skipped() {
-        let pool = Pool::start("test", 1, 8).unwrap();
+    fn a_job_whose_asker_is_gone_is_skipped_and_gives_its_place_away() {
+        let pool = Pool::start("test", 1, 1).unwrap();
         let (go, wait) = channel::<()>();
+        let (started, begun) = channel::<()>();
         let held = pool
             .submit(move || {
+                started.send(()).unwrap();
                 wait.recv().unwrap();
                 Ok(())
             })
             .unwrap();
+        begun.recv().unwrap();
         let ran = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&ran);
         let add = move || {
             count.fetch_add(1, Ordering::Relaxed);
             Ok(())
         };
-        drop(pool.submit(add.clone()).unwrap());
+        let dropped = pool.submit(add.clone()).unwrap();
+        assert_eq!(pool.submit(add.clone()).unwrap_err().status, 429);
+        drop(dropped);
         let kept = pool.submit(add).unwrap();
         go.send(()).unwrap();
         pool.finish();
