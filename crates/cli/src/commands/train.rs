@@ -6,7 +6,6 @@ use anyhow::Context;
 use serde_json::{Map, json};
 use wherefore::model::tensor::device;
 use wherefore_lab::questions::{self, GoldQuestion};
-use wherefore_lab::supervise::ShortestPaths;
 use wherefore_lab::sweep;
 use wherefore_lab::train::{self, Judged, Labels, Task, TrainConfig};
 
@@ -44,7 +43,7 @@ pub(crate) fn run(args: &Train, output: &Output) -> anyhow::Result<Exit> {
     let labels = match &args.labels {
         Some(path) => Labels::read(path)
             .with_context(|| format!("cannot read the labels `{}`", path.display()))?,
-        None => Labels::Weak(ShortestPaths::default()),
+        None => config.supervision.labels(config.neighbourhood.hops),
     };
     let names = |paths: &[PathBuf]| -> Vec<String> {
         let name = |path: &PathBuf| path.file_name().map(|n| n.to_string_lossy().into_owned());

@@ -1,5 +1,7 @@
 //! Weak supervision: training labels made from questions and answers alone.
 
+mod relation_paths;
 mod shortest_paths;
 
+pub use relation_paths::RelationPaths;
 pub use shortest_paths::{Positives, ShortestPaths, SubgraphLabels};

@@ -49,7 +49,7 @@ use targets::targets;
 
 pub use config::TrainConfig;
 pub use judge::Judged;
-pub use labels::{Labels, Refined};
+pub use labels::{Labels, Refined, Supervision};
 
 /// How often a run saves what it needs to go on.
 const SAVE_EVERY: Duration = Duration::from_secs(60);

@@ -73,7 +73,7 @@ pub fn relation_texts_to_vectors(encoder: &dyn Encoder, texts: &[String]) -> Res
 }
 
 /// A triple in words: head, relation, tail; what has no name is left out.
-pub(crate) fn words_of(
+pub(super) fn words_of(
     graph: &dyn Graph,
     triple: wherefore_graph::Triple,
     relation: &str,
