@@ -198,10 +198,10 @@ impl ServeConfig {
                 .into();
         }
         for name in self.graphs.keys().chain(self.methods.keys()) {
-            let good = |c: char| c.is_alphanumeric() || "-_.".contains(c);
+            let good = |c: char| c.is_alphanumeric() || "-_.+".contains(c);
             if name.is_empty() || name.len() > 64 || !name.chars().all(good) {
                 return Err(Error::Config(format!(
-                    "`{name}` is no name: letters, digits, `-`, `_` and `.` make one, 64 at most"
+                    "`{name}` is no name: letters, digits and `-_.+` make one, 64 at most"
                 )));
             }
         }

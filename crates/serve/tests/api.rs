@@ -1,5 +1,7 @@
 //! The API over real connections, on the toy graph.
 
+#![expect(clippy::unwrap_used, reason = "a test may fail")]
+
 mod served;
 
 use serde_json::json;

@@ -7,7 +7,7 @@ mod overhear;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use wherefore::config::{LinkerConfig, ReasonerConfig};
+use wherefore::config::LinkerConfig;
 use wherefore::graph::{self, Adjacency, Graph, Input, LoadOptions, Store, toy};
 use wherefore::link::{Link, Linker, Mention};
 use wherefore::model::LanguageModel;
@@ -19,6 +19,13 @@ use crate::error::{Error, Result};
 use crate::problem::Problem;
 pub(crate) use ask::{Asked, Event};
 use overhear::Overheard;
+
+/// Questions that the sample graph answers.
+const TOY_EXAMPLES: [&str; 3] = [
+    "Where was the coach of the San Francisco Giants born?",
+    "Which World Series did the San Francisco Giants win?",
+    "Who is the mascot of the Kansas City Royals?",
+];
 
 /// All that is served.
 pub(crate) struct Engine {
@@ -57,7 +64,7 @@ impl Engine {
                 source,
             };
             let pipeline = method.pipeline().map_err(failed)?;
-            let uses_llm = matches!(pipeline.reason, ReasonerConfig::SingleCall(_));
+            let uses_llm = pipeline.reason.asks_model();
             if let (true, Some(llm)) = (uses_llm, &pipeline.llm)
                 && !models.contains_key(llm)
             {
@@ -99,7 +106,10 @@ impl Engine {
                 Served {
                     name: name.clone(),
                     store,
-                    examples: graph.examples.clone(),
+                    examples: match (graph.examples.as_slice(), graph.path.as_str()) {
+                        ([], "@toy") => TOY_EXAMPLES.map(str::to_owned).into(),
+                        (given, _) => given.to_vec(),
+                    },
                     default_method: match has_default {
                         true => default_method.clone(),
                         false => first.unwrap_or_default(),

@@ -1,5 +1,8 @@
 //! A server on a free port of the loopback address, and a client that hides nothing.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test may fail")]
+#![allow(dead_code, reason = "each test file uses its own part of it")]
+
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex};
