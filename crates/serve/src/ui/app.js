@@ -142,6 +142,11 @@ const completion = { timer: 0, typed: "", items: [], at: -1, abort: null };
 function closeCompletion() {
   clearTimeout(completion.timer);
   completion.abort?.abort();
+  hideCompletion();
+}
+
+// What comes next may still be on its way.
+function hideCompletion() {
   completion.items = [];
   completion.at = -1;
   $("completions").hidden = true;
@@ -175,12 +180,12 @@ function takeCompletion(at) {
 async function complete() {
   const input = $("question");
   const text = input.value.slice(0, input.selectionStart);
-  if (text.trim().length < 2) return closeCompletion();
+  if (text.trim().length < 2) return hideCompletion();
   completion.abort?.abort();
   completion.abort = new AbortController();
   const found = await get("/v1/complete", { text: text.slice(-300), graph: $("graph").value }, { signal: completion.abort.signal });
   const whole = found.entities.length === 1 && found.entities[0].name === found.typed;
-  if (!found.entities.length || whole) return closeCompletion();
+  if (!found.entities.length || whole) return hideCompletion();
   completion.typed = found.typed;
   completion.items = found.entities;
   $("completions").replaceChildren(...found.entities.map((entity, i) => el("li", {
@@ -195,7 +200,12 @@ async function complete() {
 
 $("question").addEventListener("input", () => {
   clearTimeout(completion.timer);
-  completion.timer = setTimeout(() => complete().catch((error) => { closeCompletion(); if (error.status === 401) tell(error); }), 120);
+  completion.timer = setTimeout(() => complete().catch((error) => {
+    // a request that a later one took the place of
+    if (error.name === "AbortError") return;
+    hideCompletion();
+    if (error.status === 401) tell(error);
+  }), 120);
 });
 $("question").addEventListener("blur", closeCompletion);
 $("question").addEventListener("keydown", (event) => {
@@ -236,7 +246,7 @@ function begin() {
   state.asking?.abort();
   state.answer = null;
   state.replay = null;
-  for (const id of ["problem", "prose", "reason", "replay", "feedback", "correct"]) $(id).hidden = true;
+  for (const id of ["problem", "prose", "reason", "replay", "feedback", "correct", "more"]) $(id).hidden = true;
   for (const id of ["stages", "answers", "notes", "chains", "table", "query", "json", "chosen"]) $(id).replaceChildren();
   for (const id of ["thanks", "prose"]) $(id).textContent = "";
   for (const id of ["up", "down"]) { $(id).disabled = false; $(id).setAttribute("aria-pressed", "false"); }
@@ -298,7 +308,7 @@ function showAnswer(answer, expected) {
   $("prose").textContent = answer.text ?? "";
   $("reason").hidden = answer.status === "answered";
   $("reason").textContent = answer.status === "answered" ? "" : `No answer: ${answer.reason ?? "nothing was found"}.`;
-  $("answers").replaceChildren(...answer.answers.map((entity, i) => answerItem(entity, i, expected)));
+  showAnswers(answer, expected, FEW);
   const notes = [...(answer.notes ?? []), ...(answer.withheld ?? []).map((held) => `withheld: ${held.name} (${held.reason})`)];
   $("notes").replaceChildren(...notes.map((note) => el("li", {}, note)));
   $("feedback").hidden = !state.about.feedback || Boolean(state.replay) || !answer.links.length;
@@ -308,6 +318,16 @@ function showAnswer(answer, expected) {
   $("json").replaceChildren(el("pre", { tabIndex: 0 }, JSON.stringify(answer, null, 2)));
   network.show(answer);
   $("answers-title").focus({ preventScroll: true });
+}
+
+const FEW = 12;
+
+function showAnswers(answer, expected, most) {
+  const items = answer.answers.slice(0, most).map((entity, i) => answerItem(entity, i, expected));
+  $("answers").replaceChildren(...items);
+  $("more").hidden = answer.answers.length <= most;
+  $("more").textContent = `Show all ${answer.answers.length} answers`;
+  $("more").onclick = () => showAnswers(answer, expected, answer.answers.length);
 }
 
 function answerItem(entity, i, expected) {

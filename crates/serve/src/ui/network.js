@@ -258,6 +258,7 @@ export class Network {
     const inView = ([x, y]) => x > -20 && y > -20 && x < w + 20 && y < h + 20;
     const rank = (node) => (this.lit?.nodes.has(node) ? 1000 : 0) + (node === this.chosen ? 900 : 0)
       + (node.part === "topic" ? 500 : node.part === "answer" ? 400 : 0) + node.degree;
+    const few = (node) => this.lit?.nodes.size <= 12 && this.lit.nodes.has(node);
     const labels = [];
     for (const node of [...this.nodes].sort((a, b) => rank(b) - rank(a))) {
       const [x, y] = this.at(node);
@@ -271,8 +272,8 @@ export class Network {
       ];
       const inside = (box) => box.x >= 2 && box.y >= 2 && box.x + box.w <= w - 2 && box.y + box.h <= h - 2;
       let box = places.find((p) => inside(p) && free(p)) ?? places.find(free);
-      // what the pointer is on is always told
-      if (!box && (this.lit?.nodes.has(node) || node === this.chosen)) box = places[0];
+      // what the pointer is on is told even where it covers something
+      if (!box && (few(node) || node === this.chosen)) box = places[0];
       if (box) {
         take(box);
         labels.push({ box, text: node.text, strong, node });
@@ -288,7 +289,7 @@ export class Network {
       const lit = this.lit?.edges.has(edge);
       if (!lit && Math.hypot(x2 - x1, y2 - y1) < width * 0.6) continue;
       const box = { x: middle[0] - width / 2, y: middle[1] - 8, w: width, h: 15 };
-      if (lit || free(box)) {
+      if (free(box) || (lit && this.lit.edges.size <= 12)) {
         take(box);
         labels.push({ box, text: edge.text, edge });
       }

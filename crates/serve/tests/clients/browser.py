@@ -155,6 +155,7 @@ def check(address, chromium, folder):
         found = page.evaluate("fetch('/v1/neighbourhood?graph=large&limit=200&id=The+Grand+Exhibition').then(r => r.json())")
         assert found["total"] == 120
         page.dblclick(".node.topic circle")
+        page.hover("#evidence-title")
         page.wait_for_timeout(800)
         boxes = page.evaluate("[...document.querySelectorAll('.label')].map(e => { const b = e.getBBox(); return [b.x, b.y, b.width, b.height, parseFloat(getComputedStyle(e).fontSize)] })")
         assert len(boxes) >= 20, len(boxes)
@@ -189,7 +190,7 @@ def check(address, chromium, folder):
         # the page to try the API
         page.set_viewport_size({"width": 1200, "height": 900})
         page.goto(f"{address}/docs")
-        page.click("summary >> text=/v1/ask")
+        page.click("summary:has-text('/v1/ask') >> nth=0")
         page.click("details[open] button")
         expect(page.locator("details[open] pre")).to_contain_text("Lou Seal")
         page.screenshot(path=shots / "docs.png")

@@ -40,7 +40,7 @@ def load(binary, folder, name, lines):
     table = folder / f"{name}.tsv"
     table.write_text("".join("\t".join(line) + "\n" for line in lines))
     out = folder / name
-    subprocess.run([binary, "load", table, "--out", out, "--quiet"], check=True)
+    subprocess.run([binary, "load", table, "--out", out, "--quiet"], check=True, stdout=subprocess.DEVNULL)
     return f"{name}={out}"
 
 
