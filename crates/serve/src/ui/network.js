@@ -255,6 +255,8 @@ export class Network {
       const [x, y] = this.at(node);
       take({ x: x - node.radius, y: y - node.radius, w: 2 * node.radius, h: 2 * node.radius });
     }
+    // the buttons in the corner
+    take({ x: w - 62, y: h - 142, w: 62, h: 142 });
     const inView = ([x, y]) => x > -20 && y > -20 && x < w + 20 && y < h + 20;
     const rank = (node) => (this.lit?.nodes.has(node) ? 1000 : 0) + (node === this.chosen ? 900 : 0)
       + (node.part === "topic" ? 500 : node.part === "answer" ? 400 : 0) + node.degree;
@@ -266,12 +268,14 @@ export class Network {
       const strong = node.part === "topic" || node.part === "answer";
       const width = this.width(node.text, strong, false);
       const gap = node.radius + 5;
+      // pushed in from the border, so that no label is cut
+      const middle = Math.max(2, Math.min(x - width / 2, w - width - 2));
       const places = [
-        { x: x - width / 2, y: y + gap, w: width, h: 16 }, { x: x - width / 2, y: y - gap - 16, w: width, h: 16 },
+        { x: middle, y: y + gap, w: width, h: 16 }, { x: middle, y: y - gap - 16, w: width, h: 16 },
         { x: x + gap, y: y - 8, w: width, h: 16 }, { x: x - gap - width, y: y - 8, w: width, h: 16 },
       ];
       const inside = (box) => box.x >= 2 && box.y >= 2 && box.x + box.w <= w - 2 && box.y + box.h <= h - 2;
-      let box = places.find((p) => inside(p) && free(p)) ?? places.find(free);
+      let box = places.find((p) => inside(p) && free(p));
       // what the pointer is on is told even where it covers something
       if (!box && (few(node) || node === this.chosen)) box = places[0];
       if (box) {
@@ -347,7 +351,8 @@ export class Network {
     const xs = this.nodes.map((node) => node.x);
     const ys = this.nodes.map((node) => node.y);
     const [left, right, top, bottom] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
-    const margin = Math.min(70, width / 6);
+    // room for the labels of the outermost nodes
+    const margin = Math.min(this.nodes.length > 40 ? 200 : 90, width / 5);
     const k = Math.min((width - 2 * margin) / Math.max(right - left, 1), (height - 80) / Math.max(bottom - top, 1), 1.8);
     this.view = { k, x: width / 2 - ((left + right) / 2) * k, y: height / 2 - ((top + bottom) / 2) * k };
     this.place();

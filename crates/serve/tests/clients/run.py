@@ -74,6 +74,11 @@ def main():
         folder = Path(name)
         graphs = ["--graph", "@toy", "--graph", load(binary, folder, "large", large()),
                   "--graph", load(binary, folder, "html", [(IMAGE, "drawn by", "<b>Bold</b>"), (IMAGE, "kept in", "Museum")])]
+        wide = folder / "wide.toml"
+        wide.write_text('retrieve = { kind = "overlap" }\nselect = { kind = "top-k", k = 200 }\n')
+        config = folder / "serve.toml"
+        config.write_text(f'default_method = "walk"\n[methods.walk]\nmethod = "walk"\n[methods.wide]\nconfig = "{wide}"\n')
+        graphs += ["--config", str(config)]
         folders = ["--runs", str(evaluated(binary, folder)), "--feedback", str(folder / "feedback")]
         with served(binary, *graphs, *folders) as address:
             browser = shutil.which("chromium") or shutil.which("chromium-browser")
