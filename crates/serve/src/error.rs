@@ -41,7 +41,7 @@ pub enum Error {
         method: String,
         /// Why not.
         #[source]
-        source: wherefore::Error,
+        source: Box<wherefore::Error>,
     },
 
     /// The address is taken, or not ours.
@@ -85,7 +85,8 @@ impl Error {
     /// The command or step that mends it, if the user can.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Error::Engine(e) | Error::Method { source: e, .. } => e.hint(),
+            Error::Engine(e) => e.hint(),
+            Error::Method { source, .. } => source.hint(),
             Error::Graph { source, .. } => source.hint(),
             Error::Config(_) => Some("`docs/serving.md` shows every setting".into()),
             Error::NoGraph => Some(
@@ -104,7 +105,8 @@ impl Error {
     /// What went wrong as a short word that programs can rely on.
     pub fn code(&self) -> &'static str {
         match self {
-            Error::Engine(e) | Error::Method { source: e, .. } => e.code(),
+            Error::Engine(e) => e.code(),
+            Error::Method { source, .. } => source.code(),
             Error::Graph { source, .. } => wherefore::graph_code(source),
             Error::Config(_) => "bad-config",
             Error::NoGraph => "no-graph",
@@ -117,7 +119,8 @@ impl Error {
     /// Whether the fault lies in our own code rather than in what the user gave us.
     pub fn is_internal(&self) -> bool {
         match self {
-            Error::Engine(e) | Error::Method { source: e, .. } => e.is_internal(),
+            Error::Engine(e) => e.is_internal(),
+            Error::Method { source, .. } => source.is_internal(),
             Error::Graph { source, .. } => source.is_internal(),
             Error::System { .. } => true,
             _ => false,

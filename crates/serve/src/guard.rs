@@ -211,7 +211,7 @@ impl Guard {
             bucket.left -= 1.0;
             return Ok(());
         }
-        let wait = ((1.0 - bucket.left) / rate).ceil().clamp(1.0, 3600.0) as u64;
+        let wait = ((1.0 - bucket.left) / rate).ceil().clamp(1.0, 3600.0) as u16;
         Err(Problem::busy(
             "rate",
             "too many requests in too short a time",

@@ -26,13 +26,13 @@ pub struct Problem {
     pub hint: Option<String>,
     /// Where the log tells more.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub id: Option<String>,
+    pub id: Option<Box<str>>,
     /// What stands in the log, and nowhere else.
     #[serde(skip)]
-    pub(crate) secret: Option<String>,
+    pub(crate) secret: Option<Box<str>>,
     /// Seconds after which trying again makes sense.
     #[serde(skip)]
-    pub(crate) retry_after: Option<u64>,
+    pub(crate) retry_after: Option<u16>,
 }
 
 impl Problem {
@@ -69,7 +69,7 @@ impl Problem {
     }
 
     /// More was asked than can be done now.
-    pub(crate) fn busy(code: &'static str, message: impl Into<String>, seconds: u64) -> Self {
+    pub(crate) fn busy(code: &'static str, message: impl Into<String>, seconds: u16) -> Self {
         let mut problem = Self::new(StatusCode::TOO_MANY_REQUESTS, code, message)
             .hint(format!("try again in {seconds} s"));
         problem.retry_after = Some(seconds);
@@ -94,8 +94,8 @@ impl Problem {
         story: impl Into<String>,
     ) -> Self {
         let mut problem = Self::new(status, code, message);
-        problem.id = Some(next_id());
-        problem.secret = Some(story.into());
+        problem.id = Some(next_id().into());
+        problem.secret = Some(story.into().into_boxed_str());
         problem.hint = Some("whoever runs the server finds more in its log under the id".into());
         problem
     }

@@ -1,7 +1,5 @@
 //! The API over real connections, on the toy graph.
 
-#![expect(clippy::unwrap_used, reason = "a test may fail")]
-
 mod served;
 
 use serde_json::json;

@@ -1,8 +1,6 @@
 //! What keeps the server alive and safe: queues, slow and vanishing clients, the way it ends,
 //! keys, names, origins, headers, labels that are no text.
 
-#![expect(clippy::unwrap_used, reason = "a test may fail")]
-
 mod served;
 
 use std::io::{Read, Write};

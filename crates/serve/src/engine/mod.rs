@@ -61,7 +61,7 @@ impl Engine {
         for (name, method) in &config.methods {
             let failed = |source| Error::Method {
                 method: name.clone(),
-                source,
+                source: Box::new(source),
             };
             let pipeline = method.pipeline().map_err(failed)?;
             let uses_llm = pipeline.reason.asks_model();
@@ -94,7 +94,7 @@ impl Engine {
                 let model = config.llm.as_ref().and_then(|llm| models.get(llm)).cloned();
                 let mut pipeline = config.build_with(model).map_err(|source| Error::Method {
                     method: method.clone(),
-                    source,
+                    source: Box::new(source),
                 })?;
                 linkers.share(&config.link, &mut pipeline);
                 pipelines.insert(method.clone(), pipeline);
