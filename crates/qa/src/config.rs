@@ -19,10 +19,11 @@ use crate::link::{Names, NamesConfig};
 use crate::organize::{TripleLines, TripleLinesConfig};
 use crate::pipeline::Pipeline;
 use crate::reason::{
-    BestPath, BestPathConfig, Candidates, CandidatesConfig, SingleCall, SingleCallConfig,
+    BestPath, BestPathConfig, Candidates, CandidatesConfig, Rationale, RationaleConfig, SingleCall,
+    SingleCallConfig,
 };
 use crate::retrieve::{
-    Overlap, OverlapConfig, QrGat, QrGatConfig, RelationWalk, RelationWalkConfig, Similarity,
+    Gnn2r, Gnn2rConfig, Overlap, OverlapConfig, QrGat, QrGatConfig, RelationWalk, RelationWalkConfig, Similarity,
     SimilarityConfig,
 };
 use crate::select::{Nucleus, NucleusConfig, Threshold, ThresholdConfig, TopK, TopKConfig};
@@ -68,6 +69,8 @@ pub enum RetrieverConfig {
     RelationWalk(RelationWalkConfig),
     /// By a trained QR-GAT.
     QrGat(QrGatConfig),
+    /// By a trained GNN2R.
+    Gnn2r(Gnn2rConfig),
     /// By cosine of question and triple.
     Similarity(SimilarityConfig),
 }
@@ -100,6 +103,8 @@ pub enum ReasonerConfig {
     BestPath(BestPathConfig),
     /// The retriever's candidates, without a language model.
     Candidates(CandidatesConfig),
+    /// The retriever's answers with their proofs, without a language model.
+    Rationale(RationaleConfig),
     /// One call of a language model.
     SingleCall(SingleCallConfig),
 }
@@ -135,7 +140,7 @@ impl Default for ReasonerConfig {
 }
 
 /// The methods that have a name.
-pub const METHODS: [&str; 4] = ["walk", "overlap", "similarity", "qsrag"];
+pub const METHODS: [&str; 5] = ["walk", "overlap", "similarity", "qsrag", "gnn2r"];
 
 impl PipelineConfig {
     /// The configuration of a method by its name, one of [`METHODS`].
@@ -158,6 +163,11 @@ impl PipelineConfig {
                 reason: ReasonerConfig::Candidates(CandidatesConfig::default()),
                 ..Self::default()
             }),
+            "gnn2r" => Some(Self {
+                retrieve: RetrieverConfig::Gnn2r(Gnn2rConfig::default()),
+                reason: ReasonerConfig::Rationale(RationaleConfig::default()),
+                ..Self::default()
+            }),
             _ => None,
         }
     }
@@ -167,6 +177,7 @@ impl PipelineConfig {
         let description = wherefore_model::checkpoint::read_description(model)?;
         let mut config = match description.method.as_str() {
             "qr-gat" => Self::of_method("qsrag").expect("it is one of the methods"),
+            "gnn2r" => Self::of_method("gnn2r").expect("it is one of the methods"),
             other => {
                 return Err(Error::Config(format!(
                     "no method uses a checkpoint of `{other}`"
@@ -181,6 +192,10 @@ impl PipelineConfig {
     pub fn set_model(&mut self, model: &Path) -> bool {
         match &mut self.retrieve {
             RetrieverConfig::QrGat(config) => {
+                config.model = model.to_owned();
+                true
+            }
+            RetrieverConfig::Gnn2r(config) => {
                 config.model = model.to_owned();
                 true
             }
@@ -242,6 +257,7 @@ impl PipelineConfig {
                     Box::new(RelationWalk::new(config.clone())?)
                 }
                 RetrieverConfig::QrGat(config) => Box::new(QrGat::new(config)?),
+                RetrieverConfig::Gnn2r(config) => Box::new(Gnn2r::new(config)?),
                 RetrieverConfig::Similarity(config) => Box::new(Similarity::new(config.clone())?),
             },
             selector: match &self.select {
@@ -270,6 +286,7 @@ impl PipelineConfig {
                     config.check()?;
                     Box::new(Candidates::new(config.clone()))
                 }
+                ReasonerConfig::Rationale(config) => Box::new(Rationale::new(config.clone())),
                 ReasonerConfig::SingleCall(config) => {
                     config.check()?;
                     Box::new(SingleCall::new(config.clone(), model()?))

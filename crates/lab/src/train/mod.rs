@@ -358,7 +358,7 @@ impl<'a> Run<'a> {
             let optimiser = optimiser(&network)?;
             return Ok((State::default(), network, optimiser));
         }
-        let last = Checkpoint::load(&self.last, self.device)?;
+        let last: Checkpoint = Checkpoint::load(&self.last, self.device)?;
         let mut found = last.description.clone();
         let state = found.training.remove(STATE);
         if found != written_and_read(&self.description)? {
@@ -386,7 +386,7 @@ impl<'a> Run<'a> {
             let mut random = Random::stream(self.config.seed, 0);
             return Ok(Network::new(sizes.clone(), &mut random, self.device)?);
         };
-        let given = Checkpoint::load(init, self.device)?;
+        let given: Checkpoint = Checkpoint::load(init, self.device)?;
         let found = &given.description;
         let same_encoder = found.encoder == self.description.encoder;
         if !same_encoder || Network::shapes(&found.sizes) != Network::shapes(sizes) {

@@ -6,7 +6,7 @@ use std::ops::Range;
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
-use super::panels::Panels;
+use crate::tensor::panels::Panels;
 use super::parameters::{Direction, name};
 use super::pass::{Pass, Weights};
 use super::plan::{Grouped, Layer, Places, number};

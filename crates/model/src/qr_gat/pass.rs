@@ -10,7 +10,7 @@
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
-use super::panels::Panels;
+use crate::tensor::panels::Panels;
 use super::plan::{Grouped, Layer};
 use super::{EPSILON, SLOPE};
 use crate::tensor::lanes::{exp_all, leaky_dot, moments};

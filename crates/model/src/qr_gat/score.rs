@@ -21,7 +21,7 @@ use rayon::prelude::*;
 
 use super::direction::{Question, Stack, Way, resize};
 use super::network::Network;
-use super::panels::Panels;
+use crate::tensor::panels::Panels;
 use super::parameters::Direction;
 use super::plan::Grouped;
 use super::{Ablation, Config, Projected, Rows, Subgraph};

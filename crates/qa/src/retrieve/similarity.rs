@@ -99,7 +99,7 @@ impl Retriever for Similarity {
             topics,
             notes,
             subgraph,
-            plans: Vec::new(),
+            ..ScoredTriples::default()
         })
     }
 }
