@@ -8,7 +8,7 @@ use wherefore::graph::MemoryGraph;
 use wherefore::model::checkpoint::Checkpoint;
 use wherefore::model::tensor::Device;
 use wherefore_lab::supervise::ShortestPaths;
-use wherefore_lab::train::{Labels, Progress, Task, TrainConfig, Trained, qr_gat};
+use wherefore_lab::train::{Labels, Progress, Settings, Task, TrainConfig, Trained, qr_gat};
 use wherefore_lab::{Error, GoldQuestion};
 
 const RELATIONS: [&str; 4] = ["mother", "employer", "home town", "favourite food"];

@@ -137,29 +137,39 @@ pub fn save<N: Kept>(
     network: &N,
     optimiser: Option<&AdamW>,
 ) -> Result<()> {
+    replace(folder, |aside| {
+        let text = serde_json::to_string_pretty(description);
+        let text = text.map_err(|error| Error::BadCheckpoint {
+            path: aside.join(CONFIG),
+            reason: error.to_string(),
+        })?;
+        let config = aside.join(CONFIG);
+        fs::write(&config, text + "\n").map_err(Error::io("write", &config))?;
+        let tensors: HashMap<String, Tensor> = network
+            .parameters()
+            .iter()
+            .map(|(name, var)| (name.clone(), var.as_tensor().clone()))
+            .collect();
+        write(&aside.join(MODEL), tensors, None)?;
+        if let Some(optimiser) = optimiser {
+            let taken = ("steps".to_owned(), optimiser.taken().to_string());
+            write(
+                &aside.join(TRAINING),
+                optimiser.state(),
+                Some([taken].into()),
+            )?;
+        }
+        Ok(())
+    })
+}
+
+/// Puts a folder that `write` fills in place of what is there, if anything: aside first, so that a
+/// killed run leaves the old one or the new one.
+pub fn replace(folder: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     let aside = beside(folder, "new");
     remove(&aside)?;
     fs::create_dir_all(&aside).map_err(Error::io("create", &aside))?;
-    let text = serde_json::to_string_pretty(description).map_err(|error| Error::BadCheckpoint {
-        path: aside.join(CONFIG),
-        reason: error.to_string(),
-    })?;
-    let config = aside.join(CONFIG);
-    fs::write(&config, text + "\n").map_err(Error::io("write", &config))?;
-    let tensors: HashMap<String, Tensor> = network
-        .parameters()
-        .iter()
-        .map(|(name, var)| (name.clone(), var.as_tensor().clone()))
-        .collect();
-    write(&aside.join(MODEL), tensors, None)?;
-    if let Some(optimiser) = optimiser {
-        let taken = ("steps".to_owned(), optimiser.taken().to_string());
-        write(
-            &aside.join(TRAINING),
-            optimiser.state(),
-            Some([taken].into()),
-        )?;
-    }
+    write(&aside)?;
     // the old one is moved out of the way first: a folder cannot be renamed onto a full one
     let old = beside(folder, "old");
     remove(&old)?;
@@ -175,8 +185,8 @@ pub fn exists(folder: &Path) -> bool {
     in_place(folder).exists()
 }
 
-/// The folder to read: a run killed between the two renames of [`save`] left only the old one.
-fn in_place(folder: &Path) -> PathBuf {
+/// The folder to read: a run killed between the two renames of [`replace`] left only the old one.
+pub fn in_place(folder: &Path) -> PathBuf {
     let kept = beside(folder, "old");
     match !folder.exists() && kept.exists() {
         true => kept,

@@ -48,6 +48,14 @@ impl Network {
         &self.config
     }
 
+    /// A copy that shares its tensors, and learns with it.
+    pub fn shared(&self) -> Self {
+        Self {
+            config: self.config.clone(),
+            parameters: self.parameters.clone(),
+        }
+    }
+
     /// How far each class of the batch is from its question, `[classes, 1]`.
     pub fn distances(&self, batch: &Batch) -> Result<Tensor> {
         Ok(self.forward(batch)?.1)

@@ -81,6 +81,14 @@ impl SentenceReader {
         Ok(Self { sizes, parameters })
     }
 
+    /// A copy that shares its tensors, and learns with it.
+    pub fn shared(&self) -> Self {
+        Self {
+            sizes: self.sizes.clone(),
+            parameters: self.parameters.clone(),
+        }
+    }
+
     fn forward(&self, pooled: Embeddings, states: &TokenStates) -> Result<Tensor> {
         let out = self.parameters[OUT].as_tensor();
         let device = out.device();

@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use candle_core::{D, DType, Device, Tensor, Var};
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,7 @@ use crate::checkpoint::{Kept, variables};
 use crate::encode::transformer::files::{open_weights, read_json};
 use crate::encode::{Encoder, Pooling, TransformerEncoder, TransformerOptions};
 use crate::tensor::layer_norm;
-use crate::{Error, Result};
+use crate::{Error, Result, models};
 
 /// Sizes of a BERT, as its `config.json` has them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -57,6 +57,23 @@ const EMBEDDINGS: [&str; 5] = [
 ];
 
 impl Tuned {
+    /// The folder of the encoder of this name, if it is a BERT.
+    pub fn folder(name: &str) -> Result<Option<PathBuf>> {
+        #[derive(Deserialize)]
+        struct Family {
+            #[serde(default)]
+            model_type: String,
+        }
+        let folder = models::locate(name.split('?').next().unwrap_or(name))?;
+        let family: Option<Family> = match folder.is_dir() {
+            true => read_json(&folder, "config.json")?,
+            false => None,
+        };
+        Ok(family
+            .is_some_and(|family| family.model_type == "bert")
+            .then_some(folder))
+    }
+
     /// Reads the model folder of a BERT.
     pub fn open(folder: &Path, device: &Device) -> Result<(Self, Base)> {
         let encoder = TransformerEncoder::load(folder, &TransformerOptions::default())?;
@@ -97,6 +114,19 @@ impl Tuned {
             device: device.clone(),
         };
         Ok((Self::from_tensors(sizes, tensors, device)?, base))
+    }
+
+    /// Its sizes.
+    pub fn sizes(&self) -> &Sizes {
+        &self.sizes
+    }
+
+    /// A copy that shares its tensors, and learns with it.
+    pub fn shared(&self) -> Self {
+        Self {
+            sizes: self.sizes.clone(),
+            parameters: self.parameters.clone(),
+        }
     }
 
     /// Writes a whole model folder: the files of the one that it was read from, with these layers.

@@ -38,13 +38,13 @@ use wherefore_model::{Encoder, encode};
 
 use super::neighbourhood::{Neighbourhood, NeighbourhoodConfig};
 use super::qr_gat::NEIGHBOURHOOD;
+use super::vectors::relation_texts_to_states;
 use super::{Rationale, Rationales, Retriever, ScoredTriples};
 use crate::error::{Error, Result};
 use crate::link::Link;
 use crate::per_graph::PerGraph;
 use crate::question::Question;
 use crate::relations::dot;
-use crate::words::opened;
 
 pub use explain::{Explanation, LayerPicture, Place, Role};
 pub use sentences::{Sentence, Told};
@@ -85,6 +85,9 @@ pub struct Answering {
     pub candidates: usize,
     /// θ: answers are at most so many times as far as the nearest.
     pub threshold: f32,
+    /// The encoder of sentences, if it is not that of tokens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub encoder: Option<String>,
     /// Whether the second step decides; without it the nearest candidates are the answers.
     pub sentences: bool,
     /// The ways from topics to candidates.
@@ -96,6 +99,7 @@ impl Default for Answering {
         Self {
             candidates: 20,
             threshold: 1.2,
+            encoder: None,
             sentences: true,
             trails: TrailConfig::default(),
         }
@@ -151,23 +155,20 @@ pub struct Explored {
     phases: Vec<(&'static str, f64)>,
 }
 
-/// Where a sentence encoder of a checkpoint lies, if it has learned.
-fn open_sentences(model: &Path, base: &Arc<dyn Encoder>) -> Result<Arc<dyn Encoder>> {
+/// The encoder of sentences of a checkpoint: what it learned, or else `base`.
+fn open_sentences(model: &Path, base: Arc<dyn Encoder>) -> Result<Arc<dyn Encoder>> {
     let folder = model.join(SENTENCES);
     if !checkpoint::exists(&folder) {
-        return Ok(Arc::clone(base));
+        return Ok(base);
     }
     match checkpoint::read_description(&folder) {
         Ok(found) if found.method == SentenceReader::METHOD => {
             let learned: Checkpoint<SentenceReader> = Checkpoint::load(&folder, &Device::Cpu)?;
-            learned.check_encoder(&**base)?;
-            Ok(Arc::new(SentenceEncoder::new(
-                Arc::clone(base),
-                learned.network,
-            )))
+            learned.check_encoder(&*base)?;
+            Ok(Arc::new(SentenceEncoder::new(base, learned.network)))
         }
         // a whole model, as a transformer that was fine-tuned is kept
-        _ => Ok(encode::open(&folder.to_string_lossy())?),
+        _ => Ok(encode::open(&checkpoint::in_place(&folder).to_string_lossy())?),
     }
 }
 
@@ -191,7 +192,11 @@ impl Gnn2r {
             Some(given) => given.clone(),
             None => noted(notes.get(ANSWERING), ANSWERING)?,
         };
-        let sentences = open_sentences(&config.model, &encoder)?;
+        let base = match &answering.encoder {
+            Some(name) => encode::open(name)?,
+            None => Arc::clone(&encoder),
+        };
+        let sentences = open_sentences(&config.model, base)?;
         Ok(Self {
             explain: config.explain,
             ..Self::from_parts(
@@ -311,7 +316,7 @@ impl Gnn2r {
             let relations = self.relations.get(graph, || {
                 let count = u32::try_from(graph.relation_bound()).expect("ids have 32 bits");
                 let labels = (0..count)
-                    .map(|id| Ok(opened(&graph.relation_label(RelationId(id))?)))
+                    .map(|id| Ok(graph.relation_label(RelationId(id))?.into_owned()))
                     .collect::<Result<Vec<String>>>()?;
                 self.relations_of(&labels)
             })?;
@@ -321,7 +326,7 @@ impl Gnn2r {
         // a small graph of its own: what other graphs had in common with it is known
         let labels = own
             .iter()
-            .map(|r| Ok(opened(&graph.relation_label(*r)?)))
+            .map(|r| Ok(graph.relation_label(*r)?.into_owned()))
             .collect::<Result<Vec<String>>>()?;
         let picked = {
             let mut known = self.by_label.lock().unwrap_or_else(PoisonError::into_inner);
@@ -351,8 +356,7 @@ impl Gnn2r {
     }
 
     fn relations_of(&self, labels: &[String]) -> Result<Relations> {
-        let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
-        let states = self.encoder.token_states(&labels)?;
+        let states = relation_texts_to_states(&*self.encoder, labels)?;
         Ok(self.reader.relations(&states)?)
     }
 
