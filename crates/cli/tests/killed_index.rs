@@ -134,7 +134,9 @@ fn what_a_killed_build_had_finished_is_not_done_again() {
         }
         child.kill().unwrap();
         child.wait().unwrap();
-        ["progress.json", "plan", "plan.json"].into_iter().all(there)
+        ["progress.json", "plan", "plan.json"]
+            .into_iter()
+            .all(there)
     });
     assert!(killed_half_way, "every build ended before it was killed");
     let report = indexer(&graph).output().unwrap();

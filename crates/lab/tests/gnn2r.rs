@@ -118,10 +118,7 @@ fn a_town_is_learned_and_a_stopped_training_ends_the_same() {
         .map(|i| &answer.evidence[*i])
         .map(|t| [t.head.as_str(), t.relation.as_str(), t.tail.as_str()])
         .collect();
-    assert_eq!(
-        because,
-        [["p20", "neighbour", "p3"], ["p3", "boss", "p18"]]
-    );
+    assert_eq!(because, [["p20", "neighbour", "p3"], ["p3", "boss", "p18"]]);
     assert!(answer.notes[0].contains("is the boss of an entity that is the neighbour of p20"));
 
     // stopped in either step by a panic, after some passes were saved

@@ -74,7 +74,8 @@ fn train(
 }
 
 fn weights(folder: &Path) -> Vec<f32> {
-    let checkpoint = Checkpoint::<wherefore::model::qr_gat::Network>::load(folder, &Device::Cpu).unwrap();
+    let checkpoint =
+        Checkpoint::<wherefore::model::qr_gat::Network>::load(folder, &Device::Cpu).unwrap();
     let numbers = |var: &wherefore::model::tensor::Var| {
         let flat = var.as_tensor().flatten_all().unwrap();
         flat.to_vec1::<f32>().unwrap()

@@ -415,8 +415,8 @@ mod tests {
     use super::*;
     use crate::Random;
     use crate::encode::HashingEncoder;
-    use crate::qr_gat::{Config, Network};
     use crate::optimise::{AdamWConfig, Schedule};
+    use crate::qr_gat::{Config, Network};
     use serde_json::json;
 
     fn sizes() -> Config {

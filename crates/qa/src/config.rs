@@ -23,8 +23,8 @@ use crate::reason::{
     SingleCallConfig,
 };
 use crate::retrieve::{
-    Gnn2r, Gnn2rConfig, Overlap, OverlapConfig, QrGat, QrGatConfig, RelationWalk, RelationWalkConfig, Similarity,
-    SimilarityConfig,
+    Gnn2r, Gnn2rConfig, Overlap, OverlapConfig, QrGat, QrGatConfig, RelationWalk,
+    RelationWalkConfig, Similarity, SimilarityConfig,
 };
 use crate::select::{Nucleus, NucleusConfig, Threshold, ThresholdConfig, TopK, TopKConfig};
 use crate::verify::Ungrounded;

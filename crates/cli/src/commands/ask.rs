@@ -4,8 +4,8 @@ use std::io::{self, IsTerminal};
 use std::path::Path;
 
 use anyhow::Context;
-use wherefore::answer::{Answer, AnswerEntity, Status};
 use serde::Serialize;
+use wherefore::answer::{Answer, AnswerEntity, Status};
 use wherefore::config::{RetrieverConfig, SelectorConfig};
 use wherefore::retrieve::gnn2r::Explanation;
 use wherefore::{Observer, PipelineConfig, Question, Stage};
@@ -129,11 +129,17 @@ struct Told<'a> {
 
 /// How much each triple of the rationale was heard, layer by layer.
 fn explained(explanation: &Explanation) -> String {
-    let mut text = String::from("\nattention (what the tail hears of the head, and the head of the tail)\n");
+    let mut text =
+        String::from("\nattention (what the tail hears of the head, and the head of the tail)\n");
     let rows = explanation.layers.first().map_or(0, |l| l.attention.len());
     for row in 0..rows {
         let [head, relation, tail] = &explanation.layers[0].attention[row].0;
-        text += &format!("  {} → {} → {}\n   ", shown(head), shown(relation), shown(tail));
+        text += &format!(
+            "  {} → {} → {}\n   ",
+            shown(head),
+            shown(relation),
+            shown(tail)
+        );
         for (number, layer) in explanation.layers.iter().enumerate() {
             let (_, tail, head) = &layer.attention[row];
             text += &format!("  layer {}: {tail:.2} {head:.2}", number + 1);

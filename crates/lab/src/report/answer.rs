@@ -20,11 +20,7 @@ const DRAWN: usize = 24;
 const LISTED: usize = 200;
 
 /// Writes the page of an answer, aside and then renamed; with what a network did, if that is known.
-pub fn write_answer(
-    path: &Path,
-    answer: &Answer,
-    explanation: Option<&Explanation>,
-) -> Result<()> {
+pub fn write_answer(path: &Path, answer: &Answer, explanation: Option<&Explanation>) -> Result<()> {
     aside::write(path, answer_html(answer, explanation))
 }
 

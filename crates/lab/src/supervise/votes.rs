@@ -108,8 +108,10 @@ mod tests {
         let found = explorer.explore("who", &topics, &gold, graph).unwrap();
         let votes = votes(&found, &gold, graph).unwrap();
         let texts = |places: &[usize]| {
-            let mut texts: Vec<String> =
-                places.iter().map(|i| found.sentences[*i].text.clone()).collect();
+            let mut texts: Vec<String> = places
+                .iter()
+                .map(|i| found.sentences[*i].text.clone())
+                .collect();
             texts.sort();
             texts
         };
@@ -126,7 +128,10 @@ mod tests {
         ]);
         let (positive, negative) = vote(&graph, &["Ann"], &["Bob"], 2);
         // spouse of Ann: 1. has the spouse Ann: 1. friend of Ann: Bob, Cid: 0
-        assert_eq!(positive, ["who has the spouse Ann", "who is the spouse of Ann"]);
+        assert_eq!(
+            positive,
+            ["who has the spouse Ann", "who is the spouse of Ann"]
+        );
         assert!(negative.contains(&"who is the friend of Ann".to_owned()));
         // the longer ways to Bob and Cid have fewer votes, or as many and more mentions
         assert!(negative.iter().all(|text| text.len() > positive[0].len()));
@@ -145,8 +150,14 @@ mod tests {
         let (positive, negative) = vote(&graph, &["Italy", "Roma"], &["x"], 1);
         // plays for Italy and at Roma: x alone, 1. born in Italy and plays at Roma: x and y, 0
         assert_eq!(positive.len(), 1);
-        assert!(positive[0].contains("has the plays for Italy"), "{positive:?}");
-        assert!(positive[0].contains("has the plays at Roma"), "{positive:?}");
+        assert!(
+            positive[0].contains("has the plays for Italy"),
+            "{positive:?}"
+        );
+        assert!(
+            positive[0].contains("has the plays at Roma"),
+            "{positive:?}"
+        );
         assert_eq!(negative.len(), 1);
     }
 }

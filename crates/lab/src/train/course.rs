@@ -41,12 +41,8 @@ pub(super) trait Lesson {
     fn batches(&self, epoch: u32) -> Vec<Vec<usize>>;
 
     /// The loss of one step.
-    fn loss(
-        &self,
-        network: &Self::Network,
-        batch: &[usize],
-        random: &mut Random,
-    ) -> Result<Tensor>;
+    fn loss(&self, network: &Self::Network, batch: &[usize], random: &mut Random)
+    -> Result<Tensor>;
 
     /// How good the network is on the validation questions.
     fn judge(&self, network: &Self::Network) -> Result<Self::Judged>;

@@ -91,7 +91,8 @@ impl<'a> Run<'a> {
         let mut config = config.clone();
         config.sizes.dim = encoder.dim();
         let chosen = (&config.neighbourhood, config.valid_questions, config.seed);
-        let material = Material::prepare(task, chosen, work, |example| example.has_positives(), see)?;
+        let material =
+            Material::prepare(task, chosen, work, |example| example.has_positives(), see)?;
         let examples = &material.examples;
         let asked = encoder.encode_queries(&material.texts())?;
         let total = examples.labels.len();
@@ -168,8 +169,10 @@ impl Lesson for Run<'_> {
     }
 
     fn loss(&self, network: &Network, batch: &[usize], random: &mut Random) -> Result<Tensor> {
-        let examples: Vec<Example<'_>> =
-            batch.iter().map(|i| self.material.examples.get(*i)).collect();
+        let examples: Vec<Example<'_>> = batch
+            .iter()
+            .map(|i| self.material.examples.get(*i))
+            .collect();
         let topics: Vec<Vec<bool>> = examples.iter().map(topic_flags).collect();
         let dim = self.config.sizes.dim;
         let subgraphs: Vec<Subgraph<'_>> = (examples.iter().zip(&topics))

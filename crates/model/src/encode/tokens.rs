@@ -66,7 +66,11 @@ impl TokenStates {
 
     fn add_row(&mut self, vector: &[f32]) -> u32 {
         let square = vector.iter().map(|x| x * x).sum::<f32>() / self.dim as f32;
-        let scale = if square > 0.0 { 1.0 / square.sqrt() } else { 0.0 };
+        let scale = if square > 0.0 {
+            1.0 / square.sqrt()
+        } else {
+            0.0
+        };
         self.rows.extend(vector.iter().map(|x| x * scale));
         (self.rows.len() / self.dim - 1) as u32
     }

@@ -119,7 +119,10 @@ pub fn plane(rows: &[&[f32]]) -> Vec<(f32, f32)> {
     let along = |row: &[f32], which: usize| {
         let axis = components.rows().get(which);
         axis.map_or(0.0, |axis| {
-            row.iter().zip(axis).map(|(x, a)| f64::from(*x) * a).sum::<f64>() as f32
+            row.iter()
+                .zip(axis)
+                .map(|(x, a)| f64::from(*x) * a)
+                .sum::<f64>() as f32
         })
     };
     centred

@@ -53,7 +53,11 @@ impl Plan {
     /// `both` tells whether a relation sounds different against its direction.
     pub(crate) fn new(shape: &Shape<'_>, layers: usize, both: bool) -> Self {
         let nodes = shape.topics.len();
-        let against = if both { shape.relations.len() as u32 } else { 0 };
+        let against = if both {
+            shape.relations.len() as u32
+        } else {
+            0
+        };
         // edges by the node that hears
         let mut offsets = vec![0u32; nodes + 1];
         for &[head, _, tail] in shape.triples {

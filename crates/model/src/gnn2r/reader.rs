@@ -87,7 +87,11 @@ impl Relations {
             rows.iter().flat_map(row).copied().collect()
         };
         Self {
-            layers: self.layers.iter().map(|layer| layer.each_ref().map(pick)).collect(),
+            layers: self
+                .layers
+                .iter()
+                .map(|layer| layer.each_ref().map(pick))
+                .collect(),
             hidden: self.hidden,
             count: rows.len(),
         }
@@ -325,9 +329,8 @@ impl Reader {
                 })
                 .collect()
         };
-        let (general, (forward, backward)) = rayon::join(general, || {
-            rayon::join(|| direction(0), || direction(1))
-        });
+        let (general, (forward, backward)) =
+            rayon::join(general, || rayon::join(|| direction(0), || direction(1)));
         let mean = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| 0.5 * (a + b)).collect();
         let layers = forward.iter().zip(&backward);
         (
@@ -342,7 +345,9 @@ fn classes_by_layer(plan: &Plan) -> Vec<Vec<u32>> {
     let mut class = plan.last.clone();
     let mut all = vec![class.clone()];
     for layer in plan.layers.iter().skip(1).rev() {
-        class.iter_mut().for_each(|c| *c = layer.before[*c as usize]);
+        class
+            .iter_mut()
+            .for_each(|c| *c = layer.before[*c as usize]);
         all.push(class.clone());
     }
     all.reverse();
@@ -461,8 +466,7 @@ impl Scores {
         let mut of_q = vec![0.0; hidden];
         self.w_q.of_row(q, &mut of_q);
         let mut inner = vec![0.0; x.len()];
-        self.w_x
-            .product(|i| &x[i * hidden..][..hidden], &mut inner);
+        self.w_x.product(|i| &x[i * hidden..][..hidden], &mut inner);
         let rows = inner.par_chunks(hidden).with_min_len(ROWS);
         rows.map(|inner| {
             Arch::new().dispatch(LeakyDot {
@@ -576,29 +580,58 @@ mod tests {
     }
 
     /// The equations entity by entity and edge by edge, without classes.
-    fn plain(network: &Network, question: &TokenStates, labels: &TokenStates, shape: &Shape<'_>) -> Vec<f32> {
+    fn plain(
+        network: &Network,
+        question: &TokenStates,
+        labels: &TokenStates,
+        shape: &Shape<'_>,
+    ) -> Vec<f32> {
         let hidden = network.config().hidden;
         let get = |name: &str| -> Vec<f32> {
-            network.parameters()[name].flatten_all().unwrap().to_vec1().unwrap()
+            network.parameters()[name]
+                .flatten_all()
+                .unwrap()
+                .to_vec1()
+                .unwrap()
         };
         let tokens = |states| Tokens::new(states, &Device::Cpu).unwrap();
-        let sound = network.relations(&tokens(labels)).unwrap().to_vec2::<f32>().unwrap();
+        let sound = network
+            .relations(&tokens(labels))
+            .unwrap()
+            .to_vec2::<f32>()
+            .unwrap();
         let read = |name: &str, first: Option<&[Tensor; 2]>| {
-            super::super::encoders::read(network.parameters(), name, &tokens(question), first).unwrap()
+            super::super::encoders::read(network.parameters(), name, &tokens(question), first)
+                .unwrap()
         };
-        let mean = |r: &[Tensor; 2]| super::super::encoders::mean(r).unwrap().to_vec2::<f32>().unwrap()[0].clone();
+        let mean = |r: &[Tensor; 2]| {
+            super::super::encoders::mean(r)
+                .unwrap()
+                .to_vec2::<f32>()
+                .unwrap()[0]
+                .clone()
+        };
         let q = mean(&read("question", None));
         let times = |w: &[f32], x: &[f32]| -> Vec<f32> {
-            w.chunks_exact(x.len()).map(|w| w.iter().zip(x).map(|(w, x)| w * x).sum()).collect()
+            w.chunks_exact(x.len())
+                .map(|w| w.iter().zip(x).map(|(w, x)| w * x).sum())
+                .collect()
         };
         let score = |layer: usize, part: &str, a: &str, x: &[f32], q: &[f32]| -> f32 {
             let u = times(&get(&format!("{layer}.w_{part}")), &[x, q].concat());
             (u.iter().zip(get(&format!("{layer}.b_{part}"))))
                 .zip(get(&format!("{layer}.{a}")))
-                .map(|((u, b), a)| { let u = u + b; a * u.max(SLOPE * u) })
+                .map(|((u, b), a)| {
+                    let u = u + b;
+                    a * u.max(SLOPE * u)
+                })
                 .sum()
         };
-        let mut e: Vec<Vec<f32>> = shape.topics.iter().map(|t| if *t { q.clone() } else { get("other") }).collect();
+        let mut e: Vec<Vec<f32>> = shape
+            .topics
+            .iter()
+            .map(|t| if *t { q.clone() } else { get("other") })
+            .collect();
         let mut own = None;
         for layer in 1..=network.config().layers {
             let reading = read(&format!("{layer}.question"), own.as_ref());
@@ -611,8 +644,15 @@ mod tests {
                     let r = shape.relations[r as usize] as usize;
                     for (hearer, source, r) in [(t, h, r), (h, t, r + labels.len())] {
                         if hearer as usize == entity {
-                            let m = times(&get(&format!("{layer}.w_m")), &[&e[source as usize][..], &sound[r]].concat());
-                            let m: Vec<f32> = m.iter().zip(get(&format!("{layer}.b_m"))).map(|(m, b)| (m + b).tanh()).collect();
+                            let m = times(
+                                &get(&format!("{layer}.w_m")),
+                                &[&e[source as usize][..], &sound[r]].concat(),
+                            );
+                            let m: Vec<f32> = m
+                                .iter()
+                                .zip(get(&format!("{layer}.b_m")))
+                                .map(|(m, b)| (m + b).tanh())
+                                .collect();
                             heard.push((score(layer, "a", "a", &m, &q_k), m));
                         }
                     }
@@ -620,15 +660,30 @@ mod tests {
                 let sum: f32 = heard.iter().map(|(s, _)| s.exp()).sum();
                 let mut m = vec![0.0; hidden];
                 for (s, one) in &heard {
-                    m.iter_mut().zip(one).for_each(|(m, x)| *m += s.exp() / sum * x);
+                    m.iter_mut()
+                        .zip(one)
+                        .for_each(|(m, x)| *m += s.exp() / sum * x);
                 }
                 let s_m = score(layer, "u", "a_u", &m, &q).exp();
                 let s_e = score(layer, "u", "a_u", &e[entity], &q).exp();
-                next.push(m.iter().zip(&e[entity]).map(|(m, e)| (s_m * m + s_e * e) / (s_m + s_e)).collect());
+                next.push(
+                    m.iter()
+                        .zip(&e[entity])
+                        .map(|(m, e)| (s_m * m + s_e * e) / (s_m + s_e))
+                        .collect(),
+                );
             }
             e = next;
         }
-        e.iter().map(|e| e.iter().zip(&q).map(|(e, q)| (e - q) * (e - q)).sum::<f32>().sqrt()).collect()
+        e.iter()
+            .map(|e| {
+                e.iter()
+                    .zip(&q)
+                    .map(|(e, q)| (e - q) * (e - q))
+                    .sum::<f32>()
+                    .sqrt()
+            })
+            .collect()
     }
 
     proptest! {

@@ -211,9 +211,8 @@ pub fn triplet_loss(vectors: &Tensor, triplets: &[Triplet], margin: f32) -> Resu
         gather(vectors, &Arc::new(ids))
     };
     let similar = (side(|m| m.0)? * side(|m| m.1)?)?.sum_keepdim(1)?;
-    let at = |question: u32, sentence: u32| {
-        met.partition_point(|m| *m < (question, sentence)) as u32
-    };
+    let at =
+        |question: u32, sentence: u32| met.partition_point(|m| *m < (question, sentence)) as u32;
     let pairs: Vec<Pair> = triplets
         .iter()
         .map(|t| Pair {
@@ -254,7 +253,12 @@ mod tests {
         reader.parameters[OUT].set(out.as_tensor())?;
         let texts = ["parent of spouse", "spouse of parent", "who"];
         let rows = reader.vectors(&base, &texts)?.to_vec2::<f32>()?;
-        assert!(rows[0].iter().zip(&rows[1]).any(|(a, b)| (a - b).abs() > 1e-3));
+        assert!(
+            rows[0]
+                .iter()
+                .zip(&rows[1])
+                .any(|(a, b)| (a - b).abs() > 1e-3)
+        );
         let triplets = [Triplet {
             question: 2,
             positive: 0,

@@ -85,13 +85,17 @@ impl Tuned {
         let sizes = sizes.ok_or_else(|| unusable("there is none".into()))?;
         Self::check(&sizes).map_err(|error| unusable(error.to_string()))?;
         if encoder.pooling() != Pooling::Mean {
-            return Err(unusable("only encoders with mean pooling can be fine-tuned".into()));
+            return Err(unusable(
+                "only encoders with mean pooling can be fine-tuned".into(),
+            ));
         }
         let path = folder.join("model.safetensors");
         let (_, file) = open_weights(&path)?;
         let load = |name: &str| -> Result<Tensor> {
             use candle_core::safetensors::Load;
-            let view = file.get(name).or_else(|_| file.get(&format!("bert.{name}")));
+            let view = file
+                .get(name)
+                .or_else(|_| file.get(&format!("bert.{name}")));
             let view = view.map_err(|_| Error::MissingTensor {
                 path: path.clone(),
                 tensor: name.to_owned(),
@@ -142,19 +146,23 @@ impl Tuned {
             &base.norm[0],
             &base.norm[1],
         ];
-        for (name, tensor) in EMBEDDINGS.iter().zip([words, positions, types, scale, shift]) {
-            tensors.insert((*name).to_owned(), tensor.to_device(&Device::Cpu)?.contiguous()?);
+        for (name, tensor) in EMBEDDINGS
+            .iter()
+            .zip([words, positions, types, scale, shift])
+        {
+            tensors.insert(
+                (*name).to_owned(),
+                tensor.to_device(&Device::Cpu)?.contiguous()?,
+            );
         }
         for (name, var) in &self.parameters {
             let tensor = var.as_tensor().to_device(&Device::Cpu)?.contiguous()?;
             tensors.insert(name.clone(), tensor);
         }
         let path = folder.join("model.safetensors");
-        safetensors::serialize_to_file(&tensors, None, &path).map_err(|error| {
-            Error::BadWeights {
-                path: path.clone(),
-                reason: error.to_string(),
-            }
+        safetensors::serialize_to_file(&tensors, None, &path).map_err(|error| Error::BadWeights {
+            path: path.clone(),
+            reason: error.to_string(),
         })
     }
 
@@ -186,12 +194,13 @@ impl Tuned {
         let mut h = layer_norm(&x, &base.norm[0], &base.norm[1], base.epsilon)?;
         // padding is so far below all scores that its share is 0
         let mask = ((there.reshape((count, 1, 1, longest))? - 1.0)? * 1e9)?;
-        let mask = mask.broadcast_as((count, heads, longest, longest))?.contiguous()?;
+        let mask = mask
+            .broadcast_as((count, heads, longest, longest))?
+            .contiguous()?;
         let width = hidden / heads;
         for layer in 0..layers {
-            let get = |name: &str| {
-                self.parameters[&format!("encoder.layer.{layer}.{name}")].as_tensor()
-            };
+            let get =
+                |name: &str| self.parameters[&format!("encoder.layer.{layer}.{name}")].as_tensor();
             let linear = |x: &Tensor, name: &str| {
                 let y = x.matmul(&get(&format!("{name}.weight")).t()?)?;
                 y.broadcast_add(&get(&format!("{name}.bias")).unsqueeze(0)?)
@@ -234,7 +243,10 @@ fn copy_files(from: &Path, to: &Path) -> Result<()> {
         if path.is_dir() {
             fs::create_dir_all(&target).map_err(Error::io("create", &target))?;
             copy_files(&path, &target)?;
-        } else if path.extension().is_some_and(|kind| kind == "json" || kind == "txt") {
+        } else if path
+            .extension()
+            .is_some_and(|kind| kind == "json" || kind == "txt")
+        {
             fs::copy(&path, &target).map_err(Error::io("write", &target))?;
         }
     }
@@ -278,14 +290,26 @@ impl Kept for Tuned {
             })
         };
         if sizes.model_type != "bert" {
-            return wrong("model_type", sizes.model_type.clone(), "`bert` to be fine-tuned");
+            return wrong(
+                "model_type",
+                sizes.model_type.clone(),
+                "`bert` to be fine-tuned",
+            );
         }
         if sizes.hidden_act != "gelu" {
-            return wrong("hidden_act", sizes.hidden_act.clone(), "`gelu` to be fine-tuned");
+            return wrong(
+                "hidden_act",
+                sizes.hidden_act.clone(),
+                "`gelu` to be fine-tuned",
+            );
         }
         let heads = sizes.num_attention_heads;
         if heads == 0 || !sizes.hidden_size.is_multiple_of(heads) || sizes.hidden_size == 0 {
-            return wrong("num_attention_heads", heads.to_string(), "a divisor of hidden_size");
+            return wrong(
+                "num_attention_heads",
+                heads.to_string(),
+                "a divisor of hidden_size",
+            );
         }
         Ok(())
     }
@@ -344,12 +368,17 @@ mod tests {
             "type_vocab_size": 2, "layer_norm_eps": 1e-12, "hidden_act": "gelu"
         });
         fs::write(place.path().join("config.json"), config.to_string()).unwrap();
-        let words = ["[UNK]", "[CLS]", "[SEP]", "who", "is", "spouse", "of", "ann"];
+        let words = [
+            "[UNK]", "[CLS]", "[SEP]", "who", "is", "spouse", "of", "ann",
+        ];
         fs::write(place.path().join("vocab.txt"), words.join("\n")).unwrap();
         let sizes: Sizes = serde_json::from_value(config).unwrap();
         let mut random = Random::new(4);
         let mut all = shapes(&sizes);
-        for (name, shape) in EMBEDDINGS.iter().zip([[8, 4], [12, 4], [2, 4], [4, 0], [4, 0]]) {
+        for (name, shape) in EMBEDDINGS
+            .iter()
+            .zip([[8, 4], [12, 4], [2, 4], [4, 0], [4, 0]])
+        {
             let shape: Vec<usize> = shape.into_iter().filter(|n| *n > 0).collect();
             all.push(((*name).to_owned(), shape));
         }
@@ -382,15 +411,23 @@ mod tests {
                 }
             }
         };
-        let rows = tuned.vectors(&base, &TEXTS).unwrap().to_vec2::<f32>().unwrap();
+        let rows = tuned
+            .vectors(&base, &TEXTS)
+            .unwrap()
+            .to_vec2::<f32>()
+            .unwrap();
         same(&base.encoder, &rows);
         let weight = &tuned.parameters["encoder.layer.1.output.dense.weight"];
         weight.set(&(weight.as_tensor() * 2.0).unwrap()).unwrap();
-        let moved = tuned.vectors(&base, &TEXTS).unwrap().to_vec2::<f32>().unwrap();
+        let moved = tuned
+            .vectors(&base, &TEXTS)
+            .unwrap()
+            .to_vec2::<f32>()
+            .unwrap();
         assert_ne!(moved, rows);
-        let out = place.path().join("tuned");
-        tuned.write(&base, &out).unwrap();
-        let written = TransformerEncoder::load(&out, &TransformerOptions::default()).unwrap();
+        let out = tempfile::tempdir().unwrap();
+        tuned.write(&base, out.path()).unwrap();
+        let written = TransformerEncoder::load(out.path(), &TransformerOptions::default()).unwrap();
         same(&written, &moved);
     }
 

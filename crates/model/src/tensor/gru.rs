@@ -81,7 +81,10 @@ impl Sequences {
 
     /// The sequences that take step `step`, each with the token it reads.
     fn at(&self, step: usize, order: Order) -> impl Iterator<Item = (usize, usize)> + '_ {
-        let going = self.order.iter().take_while(move |&&i| self.lengths[i] > step);
+        let going = self
+            .order
+            .iter()
+            .take_while(move |&&i| self.lengths[i] > step);
         going.map(move |&i| {
             let offset = match order {
                 Order::Forward => step,
@@ -277,7 +280,11 @@ impl CustomOp3 for Gru {
 /// W as a tensor and b, of rows `[W | b]`.
 fn split(weights: &[f32], hidden: usize) -> Result<(Tensor, Vec<f32>)> {
     let rows = weights.chunks_exact(hidden + 1);
-    let w: Vec<f32> = rows.clone().flat_map(|row| &row[..hidden]).copied().collect();
+    let w: Vec<f32> = rows
+        .clone()
+        .flat_map(|row| &row[..hidden])
+        .copied()
+        .collect();
     let b = rows.map(|row| row[hidden]).collect();
     Ok((Tensor::from_vec(w, (3 * hidden, hidden), &Device::Cpu)?, b))
 }
@@ -374,6 +381,15 @@ mod tests {
     fn sizes_that_do_not_fit_are_refused() {
         let sequences = Arc::new(Sequences::new(&[2]));
         let (gates, weights) = (spread((3, 6), 1), spread((6, 3), 2));
-        assert!(gru(&gates, &weights, &spread((1, 2), 3), &sequences, Order::Forward).is_err());
+        assert!(
+            gru(
+                &gates,
+                &weights,
+                &spread((1, 2), 3),
+                &sequences,
+                Order::Forward
+            )
+            .is_err()
+        );
     }
 }

@@ -66,7 +66,8 @@ impl Reasoner for Rationale {
             let mut path = Vec::new();
             let mut given = 0;
             for one in &answer.paths {
-                let places: Option<Vec<usize>> = one.iter().map(|t| place.get(t).copied()).collect();
+                let places: Option<Vec<usize>> =
+                    one.iter().map(|t| place.get(t).copied()).collect();
                 if let Some(places) = places.filter(|_| given < self.config.max_paths) {
                     path.extend(places);
                     given += 1;

@@ -168,7 +168,9 @@ fn open_sentences(model: &Path, base: Arc<dyn Encoder>) -> Result<Arc<dyn Encode
             Ok(Arc::new(SentenceEncoder::new(base, learned.network)))
         }
         // a whole model, as a transformer that was fine-tuned is kept
-        _ => Ok(encode::open(&checkpoint::in_place(&folder).to_string_lossy())?),
+        _ => Ok(encode::open(
+            &checkpoint::in_place(&folder).to_string_lossy(),
+        )?),
     }
 }
 
@@ -273,12 +275,18 @@ impl Gnn2r {
                 .collect::<Result<_>>()?,
             topics: topics
                 .iter()
-                .map(|t| Ok((*t, graph.entity_label(subgraph.entity(EntityId(*t)))?.into_owned())))
+                .map(|t| {
+                    Ok((
+                        *t,
+                        graph
+                            .entity_label(subgraph.entity(EntityId(*t)))?
+                            .into_owned(),
+                    ))
+                })
                 .collect::<Result<_>>()?,
         };
         let limits = &self.answering.trails;
-        let (sentences, all_said) =
-            sentences(question, &words, &ground, &named, &trails, limits);
+        let (sentences, all_said) = sentences(question, &words, &ground, &named, &trails, limits);
         clock.lap("retrieve.sentences");
         let mut notes = around.notes.clone();
         if !all || !all_said {
@@ -385,7 +393,11 @@ impl Gnn2r {
                     return Ok(None);
                 };
                 let best = &found.sentences[best];
-                (best.text.clone(), 0.5 * (1.0 + cosine), best.answers.clone())
+                (
+                    best.text.clone(),
+                    0.5 * (1.0 + cosine),
+                    best.answers.clone(),
+                )
             }
             false => {
                 // all trails of each candidate, as the first step alone cannot tell them apart
@@ -518,11 +530,7 @@ impl Phases {
 
 /// For each trail of a sentence's answer, the entities that stand in the answer's place: those that
 /// the trail's last triple, its other end held, has in the graph.
-pub fn standing_in(
-    found: &Explored,
-    trail: &Trail,
-    graph: &dyn Graph,
-) -> Result<Vec<EntityId>> {
+pub fn standing_in(found: &Explored, trail: &Trail, graph: &dyn Graph) -> Result<Vec<EntityId>> {
     let Some(&(triple, forward)) = trail.steps.last() else {
         return Ok(Vec::new());
     };

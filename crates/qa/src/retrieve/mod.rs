@@ -21,9 +21,7 @@ pub use qr_gat::{QrGat, QrGatConfig};
 pub use relation_walk::{RelationWalk, RelationWalkConfig};
 pub use similarity::{Similarity, SimilarityConfig};
 pub(crate) use vectors::relation_vectors;
-pub use vectors::{
-    entity_texts_to_vectors, relation_texts_to_states, relation_texts_to_vectors,
-};
+pub use vectors::{entity_texts_to_vectors, relation_texts_to_states, relation_texts_to_vectors};
 
 /// A question's subgraph with a score for every triple and every entity.
 ///

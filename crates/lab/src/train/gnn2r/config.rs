@@ -203,8 +203,7 @@ impl Gnn2rTrainConfig {
             return wrong("`warm_up` must be at least 0 and below 1");
         }
         let positive = |x: f32| x > 0.0 && x.is_finite();
-        if !positive(self.optimiser.learning_rate)
-            || !sentences.learning_rate.is_none_or(positive)
+        if !positive(self.optimiser.learning_rate) || !sentences.learning_rate.is_none_or(positive)
         {
             return wrong("`learning_rate` must be above 0");
         }

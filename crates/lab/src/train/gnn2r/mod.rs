@@ -72,7 +72,10 @@ impl fmt::Display for Nearness {
             candidate_recall,
             ..
         } = self;
-        write!(f, "nearest Hit@1 {hit_at_1:.3}, answers among candidates {candidate_recall:.3}")
+        write!(
+            f,
+            "nearest Hit@1 {hit_at_1:.3}, answers among candidates {candidate_recall:.3}"
+        )
     }
 }
 
@@ -262,8 +265,10 @@ impl Lesson for Run<'_> {
     }
 
     fn loss(&self, network: &Network, batch: &[usize], random: &mut Random) -> Result<Tensor> {
-        let examples: Vec<Example<'_>> =
-            batch.iter().map(|i| self.material.examples.get(*i)).collect();
+        let examples: Vec<Example<'_>> = batch
+            .iter()
+            .map(|i| self.material.examples.get(*i))
+            .collect();
         let topics: Vec<Vec<bool>> = examples.iter().map(topic_flags).collect();
         let shapes: Vec<Shape<'_>> = (examples.iter().zip(&topics))
             .map(|(example, topics)| shape(example, topics))
@@ -297,7 +302,11 @@ impl Lesson for Run<'_> {
                 let topics = topic_flags(&example);
                 let asked = self.questions.select(&[example.question]);
                 let near = reader.read(&asked, &shape(&example, &topics), &relations, false)?;
-                Ok(look(&example, &near.distances, self.config.answering.candidates))
+                Ok(look(
+                    &example,
+                    &near.distances,
+                    self.config.answering.candidates,
+                ))
             })
             .collect::<Result<_>>()?;
         let mean = |of: fn(&(f64, f64)) -> f64| {
@@ -339,7 +348,11 @@ fn look(example: &Example<'_>, distances: &[f32], candidates: usize) -> (f64, f6
         .collect();
     near.sort_by(|a, b| distances[*a].total_cmp(&distances[*b]));
     let hit = near.first().is_some_and(|i| answers[*i]);
-    let found = near.iter().take(candidates).filter(|i| answers[**i]).count();
+    let found = near
+        .iter()
+        .take(candidates)
+        .filter(|i| answers[**i])
+        .count();
     let wanted = answers.iter().filter(|is| **is).count();
     (
         f64::from(u8::from(hit)),

@@ -99,7 +99,9 @@ pub(super) fn train(
     };
     let spoke = {
         let explorer = explorer(config.sentences.candidates)?;
-        explored(learn, &mut tell, |i| spoke(task, config, material, &explorer, i))?
+        explored(learn, &mut tell, |i| {
+            spoke(task, config, material, &explorer, i)
+        })?
     };
     let heard = {
         let explorer = explorer(config.answering.candidates)?;
@@ -202,7 +204,10 @@ fn spoke(
     let found = explorer.explore(&question.question, &topics, &answers, graph)?;
     let votes = votes(&found, &answers, graph)?;
     let texts = |places: &[usize]| -> Vec<String> {
-        places.iter().map(|i| found.sentences[*i].text.clone()).collect()
+        places
+            .iter()
+            .map(|i| found.sentences[*i].text.clone())
+            .collect()
     };
     let mut negative = votes.negative;
     Random::stream(config.seed ^ 0x5e47, index as u64).shuffle(&mut negative);
@@ -278,9 +283,8 @@ fn judge(
     let mut sum = Spoken::default();
     for one in heard {
         let asked = vector(&one.question);
-        let cosine = |text: &str| -> f32 {
-            vector(text).iter().zip(asked).map(|(x, y)| x * y).sum()
-        };
+        let cosine =
+            |text: &str| -> f32 { vector(text).iter().zip(asked).map(|(x, y)| x * y).sum() };
         let mut best: Option<(f32, bool, f64)> = None;
         for (text, hit, f1) in &one.sentences {
             let cosine = cosine(text);
@@ -378,8 +382,7 @@ impl Common<'_> {
 /// Whether a sentence encoder is to be kept instead of another.
 fn is_better(new: &Spoken, old: &Spoken) -> bool {
     let above = |a: f64, b: f64| a > b + 1e-9;
-    above(new.hit_at_1, old.hit_at_1)
-        || !above(old.hit_at_1, new.hit_at_1) && above(new.f1, old.f1)
+    above(new.hit_at_1, old.hit_at_1) || !above(old.hit_at_1, new.hit_at_1) && above(new.f1, old.f1)
 }
 
 /// A reader on top of an encoder.

@@ -203,8 +203,7 @@ mod tests {
         };
         let topics: Vec<u32> = words.topics.keys().copied().collect();
         let (trails, _) = ground.trails(&topics, candidates, &config);
-        let (sentences, complete) =
-            sentences(question, words, &ground, named, &trails, &config);
+        let (sentences, complete) = sentences(question, words, &ground, named, &trails, &config);
         assert!(complete);
         sentences
     }
@@ -236,7 +235,14 @@ mod tests {
         // Ann (0) -child-> 1, 2;  1 -city-> 3;  2 -city-> 3 and 4
         let words = words(&["child", "city"], &[(0, "Ann")]);
         let triples = [[0, 0, 1], [0, 0, 2], [1, 1, 3], [2, 1, 3], [2, 1, 4]];
-        let all = told("cities of Ann's children", &words, &triples, &[true; 5], &[3, 4], 2);
+        let all = told(
+            "cities of Ann's children",
+            &words,
+            &triples,
+            &[true; 5],
+            &[3, 4],
+            2,
+        );
         assert_eq!(all.len(), 1);
         assert_eq!(
             all[0].text,
