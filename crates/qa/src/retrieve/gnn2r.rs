@@ -7,13 +7,15 @@
 //! like the question:
 //!
 //! ```text
-//! candidates = the N entities with the least d(e) = ‖q − e‖
+//! candidates = the N entities with the least d(e) = ‖q − e‖, none ρ farther than the nearest
 //! best       = argmax over sentences of cos(question, sentence)
 //! answers    = candidates of the best sentence with d(e) ≤ θ · the least d among them, nearest first
 //! confidence = ½(1 + cos) · least d / d(e)
 //! ```
 //!
-//! N is `candidates`, θ is `threshold`. All subgraphs behind the best sentence are the rationale;
+//! N is `candidates`, θ is `threshold`. ρ is `reach`, and ours: the loss of step I wants answers
+//! nearer than others by its margin, so what is much farther than the nearest was told apart already.
+//! All subgraphs behind the best sentence are the rationale;
 //! its triples score ½(1 + cos), all others 0. The confidence is no probability, and ours.
 //!
 //! What depends on relations alone is computed once for a graph. Nodes without a name are no
@@ -83,6 +85,9 @@ pub struct Gnn2rConfig {
 pub struct Answering {
     /// N: the nearest entities that are looked into.
     pub candidates: usize,
+    /// ρ: how much farther than the nearest a candidate may be; any, if nothing is said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reach: Option<f32>,
     /// θ: answers are at most so many times as far as the nearest.
     pub threshold: f32,
     /// The encoder of sentences, if it is not that of tokens.
@@ -98,6 +103,7 @@ impl Default for Answering {
     fn default() -> Self {
         Self {
             candidates: 20,
+            reach: None,
             threshold: 1.2,
             encoder: None,
             sentences: true,
@@ -111,6 +117,9 @@ impl Answering {
     pub fn check(&self) -> Result<()> {
         if self.candidates == 0 {
             return Err(Error::Config("`candidates` must be at least 1".into()));
+        }
+        if !self.reach.is_none_or(|reach| reach >= 0.0) {
+            return Err(Error::Config("`reach` must be at least 0".into()));
         }
         if !(self.threshold >= 1.0 && self.threshold.is_finite()) {
             return Err(Error::Config("`threshold` must be at least 1".into()));
@@ -261,6 +270,10 @@ impl Gnn2r {
         let distance = |i: &u32| near.distances[*i as usize];
         candidates.sort_by(|a, b| distance(a).total_cmp(&distance(b)).then(a.cmp(b)));
         let far = candidates.split_off(candidates.len().min(self.answering.candidates));
+        if let (Some(reach), Some(first)) = (self.answering.reach, candidates.first()) {
+            let farthest = distance(first) + reach;
+            candidates.retain(|i| distance(i) <= farthest);
+        }
         let wanted = |i: &u32| also.contains(&subgraph.entity(EntityId(*i)));
         candidates.extend(far.into_iter().filter(|i| !also.is_empty() && wanted(i)));
         clock.lap("retrieve.candidates");
@@ -368,20 +381,14 @@ impl Gnn2r {
         Ok(self.reader.relations(&states)?)
     }
 
-    /// The best sentence and its cosine with the question; none where there is no sentence.
-    pub fn best_sentence(
-        &self,
-        question: &str,
-        sentences: &[Sentence],
-    ) -> Result<Option<(usize, f32)>> {
-        let texts: Vec<&str> = (sentences.iter().map(|s| s.text.as_str()))
-            .chain([question])
-            .collect();
+    /// The cosine of the question with each sentence.
+    pub fn similarities(&self, question: &str, sentences: &[&str]) -> Result<Vec<f32>> {
+        let texts: Vec<&str> = sentences.iter().copied().chain([question]).collect();
         let rows = self.sentences.encode(&texts)?;
         let asked = rows.row(sentences.len());
         Ok((0..sentences.len())
-            .map(|i| (i, dot(asked, rows.row(i))))
-            .max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0))))
+            .map(|i| dot(asked, rows.row(i)))
+            .collect())
     }
 
     /// The answers of what was explored, nearest first: the trails of each, and the confidence.
@@ -389,7 +396,13 @@ impl Gnn2r {
         let distance = |i: u32| found.near.distances[i as usize];
         let (text, similarity, mut told) = match self.answering.sentences {
             true => {
-                let Some((best, cosine)) = self.best_sentence(question, &found.sentences)? else {
+                let texts: Vec<&str> = found.sentences.iter().map(|s| s.text.as_str()).collect();
+                let similar = self.similarities(question, &texts)?;
+                let best = similar.iter().copied().enumerate();
+                // the first of equals: sentences come in the order of the candidates
+                let Some((best, cosine)) =
+                    best.max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)))
+                else {
                     return Ok(None);
                 };
                 let best = &found.sentences[best];

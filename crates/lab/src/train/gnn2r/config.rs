@@ -158,9 +158,11 @@ impl Settings for Gnn2rTrainConfig {
 }
 
 impl Gnn2rTrainConfig {
-    /// The same with what the ablations leave out left out.
+    /// The same with what follows from other settings set, and what the ablations leave out left out.
     pub(super) fn ablated(&self) -> Self {
         let mut config = self.clone();
+        // what is farther by the margin was told apart
+        config.answering.reach.get_or_insert(self.margin);
         for ablation in &self.ablations {
             match ablation {
                 Ablation::NoGate => config.sizes.gate = false,
@@ -256,6 +258,7 @@ mod tests {
         assert!(!ablated.sizes.gate && ablated.sizes.layerwise);
         assert!(ablated.answering.trails.shortest_only);
         assert_eq!(ablated.sentences.epochs, 20);
+        assert_eq!(ablated.answering.reach, Some(1.0));
         config.set("ablations", r#"["no-fine-tuning"]"#).unwrap();
         assert_eq!(config.ablated().sentences.epochs, 0);
         assert!(config.set("ablations", r#"["no-graph"]"#).is_err());

@@ -29,9 +29,10 @@ use wherefore::model::gnn2r::tuned::{Base, Tuned};
 use wherefore::model::optimise::AdamWConfig;
 use wherefore::model::tensor::{Device, Tensor};
 use wherefore::model::{Encoder, Random, encode};
-use wherefore::retrieve::gnn2r::{Gnn2r, Gnn2rConfig, SENTENCES};
+use wherefore::retrieve::gnn2r::{ANSWERING, Gnn2r, Gnn2rConfig, SENTENCES};
 
 use super::config::Gnn2rTrainConfig;
+use crate::aside;
 use crate::error::Result;
 use crate::questions::resolve;
 use crate::supervise::votes;
@@ -65,11 +66,28 @@ struct Spoke {
     negative: Vec<String>,
 }
 
-/// A validation question: each sentence with what its answers would be worth.
+/// A validation question: each sentence with the distances of its answers, nearest first, and
+/// whether each is right.
 struct Heard {
     question: String,
-    sentences: Vec<(String, bool, f64)>,
+    gold: usize,
+    sentences: Vec<(String, Vec<(f32, bool)>)>,
 }
+
+impl Heard {
+    /// Whether the first answer of a sentence is right, and the F1 of those within the threshold.
+    fn worth(&self, sentence: usize, threshold: f32) -> (bool, f64) {
+        let near = &self.sentences[sentence].1;
+        let least = near.first().map_or(0.0, |first| first.0);
+        let given = near.iter().take_while(|(d, _)| *d <= least * threshold);
+        let right = given.clone().filter(|(_, right)| *right).count();
+        let f1 = 2.0 * right as f64 / (given.count() + self.gold).max(1) as f64;
+        (near.first().is_some_and(|(_, right)| *right), f1)
+    }
+}
+
+/// Thresholds among which the validation questions choose.
+const THRESHOLDS: [f32; 9] = [1.0, 1.05, 1.1, 1.2, 1.4, 1.7, 2.0, 3.0, 5.0];
 
 /// Trains the sentence encoder, unless it has no passes to take; tells how well both steps answer.
 pub(super) fn train(
@@ -80,9 +98,9 @@ pub(super) fn train(
     work: &Path,
     see: &mut dyn FnMut(Progress),
 ) -> Result<(Vec<Epoch<Spoken>>, Spoken)> {
-    let explorer = |candidates: usize| {
+    let explorer = |candidates: usize, reach: Option<f32>| {
         let mut answering = config.answering.clone();
-        answering.candidates = candidates;
+        (answering.candidates, answering.reach) = (candidates, reach);
         Gnn2r::new(&Gnn2rConfig {
             model: task.out.to_owned(),
             answering: Some(answering),
@@ -98,15 +116,15 @@ pub(super) fn train(
         see(Progress::Exploring { done, total });
     };
     let spoke = {
-        let explorer = explorer(config.sentences.candidates)?;
+        let explorer = explorer(config.sentences.candidates, None)?;
         explored(learn, &mut tell, |i| {
             spoke(task, config, material, &explorer, i)
         })?
     };
     let heard = {
-        let explorer = explorer(config.answering.candidates)?;
+        let explorer = explorer(config.answering.candidates, config.answering.reach)?;
         explored(&material.judged, &mut tell, |i| {
-            heard(task, config, material, &explorer, i)
+            heard(task, material, &explorer, i)
         })?
     };
     let name = config.answering.encoder.as_ref().unwrap_or(&config.encoder);
@@ -128,12 +146,13 @@ pub(super) fn train(
     let encoder = encode::open(name)?;
     if !fine_tunes || spoke.is_empty() {
         let texts = |texts: &[&str]| Ok(encoder.encode(texts)?.into_values());
-        return Ok((Vec::new(), judge(&heard, encoder.dim(), texts)?));
+        let chosen = chosen(&heard, encoder.dim(), texts)?;
+        return Ok((Vec::new(), calibrate(task.out, config, &heard, &chosen)?));
     }
     let lesson = Common {
         config,
         spoke,
-        heard,
+        heard: &heard,
         folder: task.out.join(SENTENCES),
     };
     let bert = match name.as_str() {
@@ -169,8 +188,18 @@ pub(super) fn train(
             course(rate(1e-3)).run(&lesson, see)?
         }
     };
-    let best = crate::train::course::best(&epochs);
-    Ok((epochs, best))
+    // with the encoder that was kept, as it will answer
+    let explorer = explorer(config.answering.candidates, config.answering.reach)?;
+    let chosen: Vec<Option<usize>> = (heard.par_iter())
+        .map(|one| {
+            let texts: Vec<&str> = one.sentences.iter().map(|s| s.0.as_str()).collect();
+            let similar = explorer.similarities(&one.question, &texts)?;
+            let best = similar.iter().enumerate();
+            let best = best.max_by(|a, b| a.1.total_cmp(b.1).then(b.0.cmp(&a.0)));
+            Ok(best.map(|(sentence, _)| sentence))
+        })
+        .collect::<Result<_>>()?;
+    Ok((epochs, calibrate(task.out, config, &heard, &chosen)?))
 }
 
 /// Runs `one` on all cores, block by block.
@@ -224,7 +253,6 @@ fn spoke(
 /// What each sentence of a validation question would answer.
 fn heard(
     task: &Task<'_>,
-    config: &Gnn2rTrainConfig,
     material: &Material,
     explorer: &Gnn2r,
     index: usize,
@@ -245,29 +273,26 @@ fn heard(
             })
             .collect();
         near.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let least = near.first().map_or(0.0, |first| first.0);
-        near.retain(|(d, _)| *d <= least * config.answering.threshold);
-        let right = near.iter().filter(|(_, right)| *right).count();
-        let f1 = 2.0 * right as f64 / (near.len() + answers.len()).max(1) as f64;
-        let hit = near.first().is_some_and(|(_, right)| *right);
-        (sentence.text.clone(), hit, f1)
+        (sentence.text.clone(), near)
     });
     Ok(Some(Heard {
         question: question.question.clone(),
+        gold: answers.len(),
         sentences: sentences.collect(),
     }))
 }
 
-/// Answers the validation questions with vectors of texts, rows of `dim` numbers.
-fn judge(
+/// The sentence of each validation question that is most like it, by vectors of texts, rows of `dim`
+/// numbers.
+fn chosen(
     heard: &[Heard],
     dim: usize,
     mut vectors: impl FnMut(&[&str]) -> Result<Vec<f32>>,
-) -> Result<Spoken> {
+) -> Result<Vec<Option<usize>>> {
     let mut row: HashMap<&str, usize> = HashMap::new();
     let mut texts = Vec::new();
     for one in heard {
-        let own = one.sentences.iter().map(|(text, ..)| text.as_str());
+        let own = one.sentences.iter().map(|(text, _)| text.as_str());
         for text in own.chain([one.question.as_str()]) {
             row.entry(text).or_insert_with(|| {
                 texts.push(text);
@@ -280,35 +305,69 @@ fn judge(
         rows.extend(vectors(block)?);
     }
     let vector = |text: &str| &rows[row[text] * dim..][..dim];
-    let mut sum = Spoken::default();
-    for one in heard {
+    let best = |one: &Heard| {
         let asked = vector(&one.question);
-        let cosine =
-            |text: &str| -> f32 { vector(text).iter().zip(asked).map(|(x, y)| x * y).sum() };
-        let mut best: Option<(f32, bool, f64)> = None;
-        for (text, hit, f1) in &one.sentences {
-            let cosine = cosine(text);
-            if best.is_none_or(|best| cosine > best.0) {
-                best = Some((cosine, *hit, *f1));
-            }
-        }
-        if let Some((_, hit, f1)) = best {
+        let cosine = |(text, _): &(String, _)| -> f32 {
+            vector(text).iter().zip(asked).map(|(x, y)| x * y).sum()
+        };
+        let cosines = one.sentences.iter().map(cosine).enumerate();
+        let best = cosines.max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)));
+        best.map(|(sentence, _)| sentence)
+    };
+    Ok(heard.iter().map(best).collect())
+}
+
+/// How good the answers of the chosen sentences are.
+fn spoken(heard: &[Heard], chosen: &[Option<usize>], threshold: f32) -> Spoken {
+    let mut sum = Spoken::default();
+    for (one, sentence) in heard.iter().zip(chosen) {
+        if let Some(sentence) = sentence {
+            let (hit, f1) = one.worth(*sentence, threshold);
             sum.hit_at_1 += f64::from(u8::from(hit));
             sum.f1 += f1;
         }
     }
     let count = heard.len().max(1) as f64;
-    Ok(Spoken {
+    Spoken {
         hit_at_1: sum.hit_at_1 / count,
         f1: sum.f1 / count,
-    })
+    }
+}
+
+/// Gives the checkpoint the threshold with the best F1 on the validation questions; the first of
+/// equals.
+fn calibrate(
+    out: &Path,
+    config: &Gnn2rTrainConfig,
+    heard: &[Heard],
+    chosen: &[Option<usize>],
+) -> Result<Spoken> {
+    let mut best = (
+        config.answering.threshold,
+        spoken(heard, chosen, config.answering.threshold),
+    );
+    for threshold in THRESHOLDS {
+        let new = spoken(heard, chosen, threshold);
+        if new.f1 > best.1.f1 + 1e-9 {
+            best = (threshold, new);
+        }
+    }
+    let mut description = checkpoint::read_description(out)?;
+    let mut answering = config.answering.clone();
+    answering.threshold = best.0;
+    description
+        .training
+        .insert(ANSWERING.into(), json!(answering));
+    description.metrics.insert("answers".into(), json!(best.1));
+    aside::write_json(&out.join("config.json"), &description)?;
+    Ok(best.1)
 }
 
 /// What both kinds of encoders learn from.
 struct Common<'a> {
     config: &'a Gnn2rTrainConfig,
     spoke: Vec<Spoke>,
-    heard: Vec<Heard>,
+    heard: &'a [Heard],
     folder: PathBuf,
 }
 
@@ -319,6 +378,16 @@ impl Common<'_> {
         notes.insert("config".into(), json!(self.config));
         notes.insert("learned_from".into(), json!(self.spoke.len()));
         description
+    }
+
+    fn judge(
+        &self,
+        dim: usize,
+        vectors: impl FnMut(&[&str]) -> Result<Vec<f32>>,
+    ) -> Result<Spoken> {
+        let chosen = chosen(self.heard, dim, vectors)?;
+        let threshold = self.config.answering.threshold;
+        Ok(spoken(self.heard, &chosen, threshold))
     }
 
     fn batches(&self, epoch: u32) -> Vec<Vec<usize>> {
@@ -422,7 +491,7 @@ impl Lesson for OnTop<'_> {
 
     fn judge(&self, network: &SentenceReader) -> Result<Spoken> {
         let encoder = SentenceEncoder::new(Arc::clone(&self.base), network.shared());
-        judge(&self.common.heard, self.base.dim(), |texts| {
+        self.common.judge(self.base.dim(), |texts| {
             Ok(encoder.encode(texts)?.into_values())
         })
     }
@@ -476,7 +545,7 @@ impl Lesson for OfBert<'_> {
 
     fn judge(&self, network: &Tuned) -> Result<Spoken> {
         let dim = Tuned::dim(network.sizes());
-        judge(&self.common.heard, dim, |texts| {
+        self.common.judge(dim, |texts| {
             let rows = network.vectors(&self.base, texts)?.detach();
             Ok(rows
                 .flatten_all()
@@ -504,7 +573,11 @@ mod tests {
     fn the_sentence_most_like_the_question_answers() {
         let one = |question: &str| Heard {
             question: question.into(),
-            sentences: vec![("a".into(), true, 0.5), ("b".into(), false, 0.2)],
+            gold: 2,
+            sentences: vec![
+                ("a".into(), vec![(1.0, true), (1.1, true), (1.5, false)]),
+                ("b".into(), vec![(1.0, false)]),
+            ],
         };
         let vectors = |texts: &[&str]| {
             let row = |text: &&str| match *text {
@@ -513,8 +586,15 @@ mod tests {
             };
             Ok(texts.iter().flat_map(row).collect())
         };
-        let spoken = judge(&[one("like a"), one("like b")], 2, vectors).unwrap();
-        assert!((spoken.hit_at_1 - 0.5).abs() < 1e-9 && (spoken.f1 - 0.35).abs() < 1e-9);
+        let heard = [one("like a"), one("like b")];
+        let chosen = chosen(&heard, 2, vectors).unwrap();
+        assert_eq!(chosen, [Some(0), Some(1)]);
+        // within 1.2: both of two answers; within 1: one of two; within 2: two of three given
+        assert_eq!(heard[0].worth(0, 1.2), (true, 1.0));
+        assert_eq!(heard[0].worth(0, 1.0), (true, 2.0 / 3.0));
+        assert_eq!(heard[0].worth(0, 2.0), (true, 0.8));
+        let spoken = spoken(&heard, &chosen, 1.2);
+        assert!((spoken.hit_at_1 - 0.5).abs() < 1e-9 && (spoken.f1 - 0.5).abs() < 1e-9);
         let better = Spoken {
             f1: 0.4,
             ..spoken.clone()
