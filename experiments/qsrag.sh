@@ -52,17 +52,18 @@ TOML
 
 if [[ $sets == *metaqa* ]]; then
     graph metaqa metaqa/kb.txt --format pipe
-    # an eighth of the questions is enough for nine relations; every tenth line of qa_dev is left out
+    # a part of the questions is enough for nine relations; every tenth line of qa_dev is left out
     awk 'NR % 8 == 1' "$data/metaqa/1-hop/qa_train_10k.txt" > "$work/metaqa-1.txt"
     awk 'NR % 60 == 0' "$data/metaqa/1-hop/qa_dev.txt" > "$work/metaqa-valid-1.txt"
     for hops in 2 3; do
-        awk 'NR % 10 != 0 && NR % 8 == 1' "$data/metaqa/$hops-hop/qa_dev.txt" > "$work/metaqa-$hops.txt"
+        awk 'NR % 10 != 0 && NR % 4 == 1' "$data/metaqa/$hops-hop/qa_dev.txt" > "$work/metaqa-$hops.txt"
         awk 'NR % 100 == 0' "$data/metaqa/$hops-hop/qa_dev.txt" > "$work/metaqa-valid-$hops.txt"
     done
     train metaqa metaqa --questions "$work"/metaqa-[123].txt --valid "$work"/metaqa-valid-[123].txt \
-        --set epochs=3 --set neighbourhood.hops=3 --set neighbourhood.max_entities=300 \
-        --set batch_questions=24 --set optimiser.learning_rate=0.002 --set positive_weight=10 \
-        --set valid_questions=200
+        --set epochs=2 --set neighbourhood.hops=3 --set neighbourhood.max_entities=800 \
+        --set batch_questions=8 --set optimiser.learning_rate=0.002 --set positive_weight=10 \
+        --set valid_questions=300 --set sizes.hidden=128 --set sizes.layers=3 \
+        --set supervision=relation-paths
     config metaqa-qsrag qr-gat 3 2000 "$work/models/metaqa"
     config metaqa-similarity similarity 3 2000
     for hops in 1 2 3; do
@@ -87,12 +88,12 @@ if [[ $sets == *pq* ]]; then
     done
 fi
 
-freebase="--set neighbourhood.max_entities=700 --set batch_questions=24 --set positive_weight=10"
+freebase="--set neighbourhood.max_entities=700 --set batch_questions=24 --set positive_weight=10
+    --set optimiser.learning_rate=0.002 --set epochs=3 --set sizes.hidden=128"
 if [[ $sets == *freebase* ]]; then
     graph freebase freebase/triples.tsv
     # shellcheck disable=SC2086
-    train freebase freebase --questions "$data/freebase/wq_cwq_train.jsonl" $freebase \
-        --set epochs=5 --set optimiser.learning_rate=0.002
+    train freebase freebase --questions "$data/freebase/wq_cwq_train.jsonl" $freebase
     for hops in 2 3; do
         config "freebase-$hops-qsrag" qr-gat "$hops" 2000 "$work/models/freebase"
         config "freebase-$hops-similarity" similarity "$hops" 2000
@@ -110,7 +111,7 @@ if [[ $sets == *ablations* ]]; then
     ablation() { # NAME [OPTIONS]
         # shellcheck disable=SC2086
         train "webqsp-$1" freebase --questions "$data/freebase/webqsp_train.jsonl" $freebase \
-            --set epochs=6 --set optimiser.learning_rate=0.002 "${@:2}"
+            "${@:2}"
         run "webqsp-$1" freebase freebase/webqsp_test.jsonl --model "$work/models/webqsp-$1"
     }
     ablation full
@@ -119,5 +120,6 @@ if [[ $sets == *ablations* ]]; then
     ablation no-query-score --set 'sizes.ablations=["no-query-score"]'
     ablation no-matching --set sizes.matching=false
     ablation no-steps --set sizes.steps=false
+    ablation relation-paths --set supervision=relation-paths
     ablation published --set sizes.steps=false --set sizes.matching=false --set sizes.answers=false
 fi

@@ -4,7 +4,6 @@ use std::io::{self, IsTerminal, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use wherefore::PipelineConfig;
-use wherefore::config::ReasonerConfig;
 use wherefore::reason::Budget;
 use wherefore::verify::Ungrounded;
 use wherefore_model::LanguageModel;
@@ -31,7 +30,7 @@ pub(crate) fn configure(args: &Llm, config: &mut PipelineConfig) -> anyhow::Resu
     if limits == Budget::default() {
         return Ok(());
     }
-    let ReasonerConfig::SingleCall(reasoner) = &mut config.reason else {
+    let Some(budget) = config.budget_mut() else {
         return Err(UserError {
             code: "usage",
             message: "a budget is given, and no language model".into(),
@@ -39,7 +38,6 @@ pub(crate) fn configure(args: &Llm, config: &mut PipelineConfig) -> anyhow::Resu
         }
         .into());
     };
-    let budget = &mut reasoner.budget;
     budget.max_calls = limits.max_calls.or(budget.max_calls);
     budget.max_tokens = limits.max_tokens.or(budget.max_tokens);
     budget.max_ms = limits.max_ms.or(budget.max_ms);
@@ -52,7 +50,7 @@ pub(crate) fn open(
     args: &Llm,
     config: &PipelineConfig,
 ) -> anyhow::Result<Option<Arc<dyn LanguageModel>>> {
-    let (ReasonerConfig::SingleCall(_), Some(name)) = (&config.reason, &config.llm) else {
+    let (true, Some(name)) = (config.reason.asks_model(), &config.llm) else {
         return Ok(None);
     };
     let mut model = language::open(name)?;

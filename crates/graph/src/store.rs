@@ -240,6 +240,20 @@ impl Store {
         Ok(bytes.first() == Some(&key::NAME))
     }
 
+    /// The place of a triple among [`Store::triples`]; none if the graph does not state it.
+    pub fn triple_number(&self, triple: Triple) -> Result<Option<u32>> {
+        if triple.head.index() >= self.shape.entities.len() {
+            return Ok(None);
+        }
+        let edge = Edge {
+            relation: triple.relation,
+            entity: triple.tail,
+        };
+        let from = self.shape.outgoing.range(triple.head)?.start;
+        let place = self.shape.outgoing.row(triple.head)?.binary_search(&edge);
+        Ok(place.ok().map(|place| (from + place) as u32))
+    }
+
     /// Every triple, sorted.
     pub fn triples(&self) -> impl Iterator<Item = Result<Triple>> + '_ {
         (0..self.shape.entities.len() as u32).flat_map(move |id| {

@@ -1,7 +1,8 @@
 //! How fast does QR-GAT answer and learn, beside PyTorch, and how does its time grow?
 //!
 //! ```text
-//! PYTHON=python3 ANCHOR=torch_qrgat.py cargo bench -p wherefore-model --bench qr_gat [-- --runs N | --test]
+//! PYTHON=python3 ANCHOR=torch_qrgat.py cargo bench -p wherefore-model --bench qr_gat \
+//!     [-- --runs N --chart FILE.svg | --test]
 //! ```
 //!
 //! - First part: the structure of 18 full-size neighbourhoods of WebQSP test (random label vectors,
@@ -9,7 +10,10 @@
 //!   N runs each (30 if not said): one question scored, and one training step (forward, backward, AdamW). Where
 //!   `PYTHON` names a Python with torch and `ANCHOR` the script that does the same with it, that
 //!   runs in between, and the ratios are printed.
-//! - Second part: scoring 1,000 to 1,000,000 triples of a made-up graph of the same shape.
+//!   Then the same questions with the three switches that are not in the paper, and with these and
+//!   half the hidden size.
+//! - Second part: scoring 1,000 to 1,000,000 triples of a made-up graph of the same shape, as a
+//!   picture if `--chart` names a file.
 //!
 //! Data: `freebase/webqsp_test_full_rog_subgraphs_18.jsonl` in `$WHEREFORE_DATA`, or else in
 //! `../shared/data` beside the repository; without it the first part is skipped and says so.
@@ -40,13 +44,16 @@ fn main() -> Outcome<()> {
     let asked = |name: &str| arguments.iter().any(|argument| argument == name);
     // `cargo test` runs it too, without `--bench`
     let test = asked("--test") || !asked("--bench");
-    let runs = match arguments.iter().position(|argument| argument == "--runs") {
-        Some(at) => arguments
-            .get(at + 1)
-            .ok_or("--runs needs a number")?
-            .parse()?,
-        None => 30,
+    let value = |name: &str| -> Outcome<Option<&String>> {
+        match arguments.iter().position(|argument| argument == name) {
+            Some(at) => match arguments.get(at + 1) {
+                Some(value) => Ok(Some(value)),
+                None => Err(format!("{name} needs a value").into()),
+            },
+            None => Ok(None),
+        }
     };
+    let runs = value("--runs")?.map_or(Ok(30), |runs| runs.parse())?;
     rayon::ThreadPoolBuilder::new()
         .num_threads(THREADS)
         .build_global()?;
@@ -58,13 +65,20 @@ fn main() -> Outcome<()> {
         let graph = Graph::made_up(300, 1);
         answering(&config, &[graph], 2)?;
         learning(&config, &[Graph::made_up(300, 1)], 2)?;
-        return growth(&config, &[1_000, 3_000], 1);
+        let points = growth(&config, &[1_000, 3_000], 1)?;
+        assert!(chart(&points).ends_with("</svg>\n"));
+        return Ok(());
     }
     match data_file() {
         Some(path) => beside_torch(&config, &path, runs)?,
         None => println!("skipped the neighbourhoods of WebQSP: the data is not here"),
     }
-    growth(&config, &[1_000, 10_000, 100_000, 1_000_000], 3)
+    let sizes = [1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000];
+    let points = growth(&config, &sizes, 3)?;
+    if let Some(path) = value("--chart")? {
+        fs::write(path, chart(&points))?;
+    }
+    Ok(())
 }
 
 fn beside_torch(config: &Config, path: &PathBuf, runs: usize) -> Outcome<()> {
@@ -87,6 +101,17 @@ fn beside_torch(config: &Config, path: &PathBuf, runs: usize) -> Outcome<()> {
             train / step
         ),
         None => println!("torch  skipped: set PYTHON and ANCHOR"),
+    }
+    for hidden in [config.hidden, config.hidden / 2] {
+        let config = Config {
+            hidden,
+            steps: true,
+            answers: true,
+            matching: true,
+            ..config.clone()
+        };
+        println!("with steps, answers and matching, hidden size {hidden}:");
+        answering(&config, &graphs, runs)?;
     }
     Ok(())
 }
@@ -165,10 +190,12 @@ fn learning(config: &Config, graphs: &[Graph], runs: usize) -> Outcome<f64> {
     Ok(step)
 }
 
-fn growth(config: &Config, sizes: &[usize], runs: usize) -> Outcome<()> {
+/// Triples and the milliseconds that they take.
+fn growth(config: &Config, sizes: &[usize], runs: usize) -> Outcome<Vec<(f64, f64)>> {
     let network = Network::new(config.clone(), &mut Random::new(1), &Device::Cpu)?;
     let scorer = Scorer::new(&network)?;
     let mut scratch = Scratch::default();
+    let mut points = Vec::new();
     for &triples in sizes {
         let mut graph = Graph::made_up(triples, 3);
         // one label vector for all: only the time is asked for, and a million rows of parts
@@ -185,8 +212,62 @@ fn growth(config: &Config, sizes: &[usize], runs: usize) -> Outcome<()> {
         })?;
         let each = ms * 1e6 / triples as f64;
         println!("ours   triples={triples} score_ms={ms:.2}, {each:.0} ns a triple");
+        points.push((triples as f64, ms));
     }
-    Ok(())
+    Ok(points)
+}
+
+/// Time over triples, both axes logarithmic, and a dashed line of equal time a triple through the
+/// middle point: what grows linearly runs along it.
+fn chart(points: &[(f64, f64)]) -> String {
+    const DECADE: f64 = 110.0;
+    let at = |(triples, ms): (f64, f64)| {
+        let x = 60.0 + (triples.log10() - 3.0) * DECADE;
+        let y = 460.0 - (ms.log10() + 0.5) * DECADE;
+        format!("{x:.1},{y:.1}")
+    };
+    let line: Vec<String> = points.iter().map(|p| at(*p)).collect();
+    let middle = points[points.len() / 2];
+    let ideal = [points[0], points[points.len() - 1]]
+        .map(|(triples, _)| at((triples, middle.1 * triples / middle.0)));
+    let text = |x: f64, y: f64, anchor: &str, text: &str| {
+        format!("<text x=\"{x:.0}\" y=\"{y:.0}\" text-anchor=\"{anchor}\">{text}</text>\n")
+    };
+    let mut svg = String::from(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 440 520\" \
+         font-family=\"sans-serif\" font-size=\"12\" fill=\"#555\">\n\
+         <rect width=\"440\" height=\"520\" fill=\"#fff\"/>\n",
+    );
+    for (i, label) in ["1,000", "10,000", "100,000", "1,000,000"]
+        .iter()
+        .enumerate()
+    {
+        svg += &text(60.0 + i as f64 * DECADE, 478.0, "middle", label);
+    }
+    for (i, label) in ["1 ms", "10 ms", "100 ms", "1 s"].iter().enumerate() {
+        let y = 460.0 - (i as f64 + 0.5) * DECADE;
+        svg += &text(52.0, y + 4.0, "end", label);
+        svg += &format!("<path d=\"M60 {y}H400\" stroke=\"#ddd\"/>\n");
+    }
+    svg += &text(230.0, 505.0, "middle", "triples of the neighbourhood");
+    svg += &format!(
+        "<path d=\"M{} L{}\" stroke=\"#999\" stroke-dasharray=\"5 4\" fill=\"none\"/>\n\
+         <polyline points=\"{}\" stroke=\"#6a3d9a\" stroke-width=\"2\" fill=\"none\"/>\n",
+        ideal[0],
+        ideal[1],
+        line.join(" ")
+    );
+    for (point, (_, ms)) in line.iter().zip(points) {
+        let (x, y) = point.split_once(',').expect("a point is made with a comma");
+        svg += &format!("<circle cx=\"{x}\" cy=\"{y}\" r=\"3.5\" fill=\"#6a3d9a\"/>\n");
+        let shown = if *ms < 10.0 {
+            format!("{ms:.1}")
+        } else {
+            format!("{ms:.0}")
+        };
+        svg += &format!("<text x=\"{x}\" y=\"{y}\" dx=\"8\" dy=\"14\">{shown}</text>\n");
+    }
+    svg + "</svg>\n"
 }
 
 /// Milliseconds of forward pass and training step in PyTorch, if it is there.

@@ -44,6 +44,9 @@ pub struct Answer {
     /// The SPARQL that was run, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sparql: Option<String>,
+    /// The steps that were taken, where the question was taken apart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<Trace>,
     /// How the question was tied to the graph.
     pub links: Vec<LinkReport>,
     /// Milliseconds by stage.
@@ -55,6 +58,31 @@ pub struct Answer {
     /// What had to be left out or broken off, in words for the user.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+}
+
+/// How a question was taken apart and answered step by step.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Trace {
+    /// What the language model thought before it split the question.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thought: Option<String>,
+    /// The smaller questions, in order.
+    pub steps: Vec<SubQuestion>,
+}
+
+/// One smaller question.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SubQuestion {
+    /// As the question was split.
+    pub question: String,
+    /// As it was asked, with earlier answers put in.
+    pub asked: String,
+    /// Indices into `evidence`: the triples it was answered from.
+    pub evidence: Vec<usize>,
+    /// The names that were given.
+    pub answers: Vec<String>,
+    /// All that was said.
+    pub text: String,
 }
 
 /// An answer that was held back.

@@ -19,12 +19,12 @@ use crate::link::{Names, NamesConfig};
 use crate::organize::{TripleLines, TripleLinesConfig};
 use crate::pipeline::Pipeline;
 use crate::reason::{
-    BestPath, BestPathConfig, Candidates, CandidatesConfig, Rationale, RationaleConfig, SingleCall,
-    SingleCallConfig,
+    BestPath, BestPathConfig, Budget, Candidates, CandidatesConfig, Choice, Rationale,
+    RationaleConfig, SingleCall, SingleCallConfig, Steps, StepsConfig,
 };
 use crate::retrieve::{
-    Gnn2r, Gnn2rConfig, Overlap, OverlapConfig, QrGat, QrGatConfig, RelationWalk,
-    RelationWalkConfig, Similarity, SimilarityConfig,
+    Gnn2r, Gnn2rConfig, NeighbourhoodConfig, Overlap, OverlapConfig, QrGat, QrGatConfig,
+    RelationWalk, RelationWalkConfig, Similarity, SimilarityConfig,
 };
 use crate::select::{Nucleus, NucleusConfig, Threshold, ThresholdConfig, TopK, TopKConfig};
 use crate::verify::Ungrounded;
@@ -107,6 +107,15 @@ pub enum ReasonerConfig {
     Rationale(RationaleConfig),
     /// One call of a language model.
     SingleCall(SingleCallConfig),
+    /// Step by step, by a language model.
+    Steps(StepsConfig),
+}
+
+impl ReasonerConfig {
+    /// Whether it asks a language model.
+    pub fn asks_model(&self) -> bool {
+        matches!(self, Self::SingleCall(_) | Self::Steps(_))
+    }
 }
 
 impl Default for LinkerConfig {
@@ -140,7 +149,21 @@ impl Default for ReasonerConfig {
 }
 
 /// The methods that have a name.
-pub const METHODS: [&str; 5] = ["walk", "overlap", "similarity", "qsrag", "gnn2r"];
+pub const METHODS: [&str; 10] = [
+    "walk",
+    "overlap",
+    "similarity",
+    "qsrag",
+    "gnn2r",
+    "kg-rag",
+    "kg-rag-relations",
+    "llm",
+    "llm+qd",
+    "llm+kg",
+];
+
+/// Triples that KG-RAG chooses from.
+const CANDIDATE_TRIPLES: usize = 20_000;
 
 impl PipelineConfig {
     /// The configuration of a method by its name, one of [`METHODS`].
@@ -168,7 +191,52 @@ impl PipelineConfig {
                 reason: ReasonerConfig::Rationale(RationaleConfig::default()),
                 ..Self::default()
             }),
+            // one call over the nearest triples (KAPING)
+            "llm+kg" => Some(Self {
+                select: SelectorConfig::TopK(TopKConfig { k: 30 }),
+                ..Self::nearest_triples(ReasonerConfig::SingleCall(SingleCallConfig::default()))
+            }),
+            "kg-rag" => Some(Self::nearest_triples(ReasonerConfig::Steps(
+                StepsConfig::default(),
+            ))),
+            "kg-rag-relations" => Some(Self::nearest_triples(ReasonerConfig::Steps(StepsConfig {
+                choice: Choice::Relations,
+                ..StepsConfig::default()
+            }))),
+            // what the model knows by itself, and what it makes of the question
+            "llm" => Some(Self {
+                ungrounded: Ungrounded::Mark,
+                ..Self::nearest_triples(ReasonerConfig::SingleCall(SingleCallConfig {
+                    evidence: false,
+                    ..SingleCallConfig::default()
+                }))
+            }),
+            "llm+qd" => Some(Self {
+                ungrounded: Ungrounded::Mark,
+                ..Self::nearest_triples(ReasonerConfig::Steps(StepsConfig {
+                    evidence: false,
+                    ..StepsConfig::default()
+                }))
+            }),
             _ => None,
+        }
+    }
+
+    /// All triples within three hops, nearest to the question first.
+    fn nearest_triples(reason: ReasonerConfig) -> Self {
+        Self {
+            retrieve: RetrieverConfig::Similarity(SimilarityConfig {
+                neighbourhood: NeighbourhoodConfig {
+                    hops: 3,
+                    ..NeighbourhoodConfig::default()
+                },
+                ..SimilarityConfig::default()
+            }),
+            select: SelectorConfig::TopK(TopKConfig {
+                k: CANDIDATE_TRIPLES,
+            }),
+            reason,
+            ..Self::default()
         }
     }
 
@@ -226,8 +294,17 @@ impl PipelineConfig {
     /// one already.
     pub fn set_llm(&mut self, name: impl Into<String>) {
         self.llm = Some(name.into());
-        if !matches!(self.reason, ReasonerConfig::SingleCall(_)) {
+        if !self.reason.asks_model() {
             self.reason = ReasonerConfig::SingleCall(SingleCallConfig::default());
+        }
+    }
+
+    /// What language models may cost for a question, where one is asked.
+    pub fn budget_mut(&mut self) -> Option<&mut Budget> {
+        match &mut self.reason {
+            ReasonerConfig::SingleCall(config) => Some(&mut config.budget),
+            ReasonerConfig::Steps(config) => Some(&mut config.budget),
+            ReasonerConfig::BestPath(_) | ReasonerConfig::Candidates(_) => None,
         }
     }
 
@@ -290,6 +367,10 @@ impl PipelineConfig {
                 ReasonerConfig::SingleCall(config) => {
                     config.check()?;
                     Box::new(SingleCall::new(config.clone(), model()?))
+                }
+                ReasonerConfig::Steps(config) => {
+                    config.check()?;
+                    Box::new(Steps::new(config.clone(), model()?)?)
                 }
             },
         })

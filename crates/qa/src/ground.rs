@@ -85,6 +85,11 @@ impl Names {
         Ok(names)
     }
 
+    /// The entity that the first of these forms of a name means.
+    pub(crate) fn find_any(&self, forms: &[&str]) -> Option<(EntityId, f32, Match)> {
+        forms.iter().find_map(|form| self.find(form))
+    }
+
     /// The entity that is meant, its score, and how sure that is.
     pub(crate) fn find(&self, name: &str) -> Option<(EntityId, f32, Match)> {
         let found = |place: usize, how| {

@@ -164,12 +164,13 @@ impl Pipeline {
         }
         let context = self.organizer.organize(question, &selection, graph)?;
         pass(Stage::Organized(&context));
-        let conclusion = self.reasoner.reason(question, &context, graph)?;
+        let mut conclusion = self.reasoner.reason(question, &context, graph)?;
         pass(Stage::Reasoned(&conclusion));
+        let looked_at = conclusion.evidence.take();
         settle(
             question,
             &links,
-            &context.selection,
+            looked_at.as_ref().unwrap_or(&context.selection),
             conclusion,
             self.ungrounded,
             graph,

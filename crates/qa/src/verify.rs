@@ -123,6 +123,7 @@ pub fn settle(
         llm: conclusion.llm,
         withheld,
         notes: conclusion.notes,
+        trace: conclusion.trace,
         ..Answer::default()
     })
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Context;
 use serde::Serialize;
-use wherefore::answer::{Answer, AnswerEntity, Status};
+use wherefore::answer::{Answer, AnswerEntity, Status, Trace};
 use wherefore::config::{RetrieverConfig, SelectorConfig};
 use wherefore::retrieve::gnn2r::Explanation;
 use wherefore::{Observer, PipelineConfig, Question, Stage};
@@ -151,7 +151,10 @@ fn explained(explanation: &Explanation) -> String {
 
 /// The answer for people.
 fn written(answer: &Answer, output: &Output) -> String {
-    let mut text = String::new();
+    let mut text = answer
+        .trace
+        .as_ref()
+        .map_or_else(String::new, |trace| steps(trace, output));
     if answer.answers.is_empty() {
         let reason = answer.reason.as_deref().unwrap_or("nothing was found");
         text += &format!("{} {}\n", output.bold("No answer:"), shown(reason));
@@ -174,6 +177,25 @@ fn written(answer: &Answer, output: &Output) -> String {
         }
     }
     text + "\n" + &output.dim(&footer(answer)) + "\n"
+}
+
+/// How the question was taken apart.
+fn steps(trace: &Trace, output: &Output) -> String {
+    let mut text = String::new();
+    if let Some(thought) = &trace.thought {
+        text += &format!("{}\n", output.dim(&shown(thought)));
+    }
+    for (number, step) in (1..).zip(&trace.steps) {
+        text += &format!("{number}. {}\n", shown(&step.asked));
+        let said = match step.answers.is_empty() {
+            true => step.text.trim().to_owned(),
+            false => step.answers.join(", "),
+        };
+        let facts = counted(step.evidence.len(), "fact", "facts");
+        let line = format!("   → {}", shown(&said));
+        text += &format!("{line} {}\n", output.dim(&format!("({facts})")));
+    }
+    text + "\n"
 }
 
 fn answers(answers: &[AnswerEntity], output: &Output) -> String {

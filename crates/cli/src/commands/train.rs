@@ -21,7 +21,8 @@ pub(crate) fn run(args: &Train, output: &Output) -> anyhow::Result<Exit> {
         "gnn2r" => {
             let config: Gnn2rTrainConfig = config(args)?;
             config.check()?;
-            run_with(args, output, config.seed, |task, device, see| {
+            let weak = Labels::Weak(ShortestPaths::default());
+            run_with(args, output, (config.seed, weak), |task, device, see| {
                 let trained = train::gnn2r(task, &config, device, see)?;
                 let measured = format!("{}; both steps: {}", trained.best, trained.answers);
                 let passes = trained.epochs.len() + trained.sentence_epochs.len();
@@ -36,7 +37,8 @@ pub(crate) fn run(args: &Train, output: &Output) -> anyhow::Result<Exit> {
         _ => {
             let config: TrainConfig = config(args)?;
             config.check()?;
-            run_with(args, output, config.seed, |task, device, see| {
+            let weak = config.supervision.labels(config.neighbourhood.hops);
+            run_with(args, output, (config.seed, weak), |task, device, see| {
                 let trained = train::qr_gat(task, &config, device, see)?;
                 let passes = trained.epochs.len();
                 Ok(Report {
@@ -63,7 +65,7 @@ struct Report {
 fn run_with(
     args: &Train,
     output: &Output,
-    seed: u64,
+    (seed, weak): (u64, Labels),
     train: impl FnOnce(&Task<'_>, &Device, &mut dyn FnMut(train::Progress)) -> anyhow::Result<Report>,
 ) -> anyhow::Result<Exit> {
     let device = device(&args.device).map_err(wherefore::Error::from)?;
@@ -91,7 +93,7 @@ fn run_with(
     let labels = match &args.labels {
         Some(path) => Labels::read(path)
             .with_context(|| format!("cannot read the labels `{}`", path.display()))?,
-        None => Labels::Weak(ShortestPaths::default()),
+        None => weak,
     };
     let names = |paths: &[PathBuf]| -> Vec<String> {
         let name = |path: &PathBuf| path.file_name().map(|n| n.to_string_lossy().into_owned());

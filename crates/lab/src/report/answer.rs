@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use wherefore::Answer;
-use wherefore::answer::Evidence;
+use wherefore::answer::{Evidence, Trace};
 use wherefore::retrieve::gnn2r::Explanation;
 
 use super::layers;
@@ -55,6 +55,9 @@ pub fn answer_html(answer: &Answer, explanation: Option<&Explanation>) -> String
     if let Some(text) = &answer.text {
         let _ = write!(body, "<p>{}</p>", escape(text));
     }
+    if let Some(trace) = &answer.trace {
+        body += &steps(trace, &answer.evidence);
+    }
     body += "<h2>Evidence</h2>";
     body += &picture(answer);
     body += "<p class=\"dim\">Topics are purple, answers green; each edge has its confidence.</p>";
@@ -63,6 +66,34 @@ pub fn answer_html(answer: &Answer, explanation: Option<&Explanation>) -> String
         body += &layers::draw(explanation);
     }
     page(&format!("Wherefore: {}", answer.question), &body)
+}
+
+/// How the question was taken apart: each smaller question, what it was answered, and from what.
+fn steps(trace: &Trace, evidence: &[Evidence]) -> String {
+    let mut out = String::from("<h2>Step by step</h2>");
+    if let Some(thought) = &trace.thought {
+        let _ = write!(out, "<p class=\"dim\">{}</p>", escape(thought));
+    }
+    out += "<ol>";
+    for step in &trace.steps {
+        let said = match step.answers.is_empty() {
+            true => step.text.trim().to_owned(),
+            false => step.answers.join(", "),
+        };
+        let facts: Vec<String> = (step.evidence.iter())
+            .filter_map(|i| evidence.get(*i))
+            .map(|t| escape(&format!("{} → {} → {}", t.head, t.relation, t.tail)))
+            .collect();
+        let _ = write!(
+            out,
+            "<li>{}<br><b>{}</b><details><summary>{} facts</summary>{}</details></li>",
+            escape(&step.asked),
+            escape(&said),
+            facts.len(),
+            facts.join("<br>")
+        );
+    }
+    out + "</ol>"
 }
 
 /// Rationales first, then the best of the rest.
@@ -114,6 +145,7 @@ fn table(evidence: &[Evidence]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use wherefore::answer::SubQuestion;
     use wherefore::graph::toy;
     use wherefore::{PipelineConfig, Question};
 
@@ -136,6 +168,36 @@ mod tests {
         let file = place.path().join("answer.html");
         write_answer(&file, &answer, None).unwrap();
         assert_eq!(std::fs::read_to_string(&file).unwrap(), html);
+    }
+
+    #[test]
+    fn steps_are_told_with_their_facts() {
+        let answer = Answer {
+            question: "When?".into(),
+            evidence: vec![Evidence {
+                head: "Dawn".into(),
+                relation: "year".into(),
+                tail: "1999".into(),
+                ..Evidence::default()
+            }],
+            trace: Some(Trace {
+                thought: Some("first <this>".into()),
+                steps: vec![SubQuestion {
+                    asked: "When was Dawn released?".into(),
+                    evidence: vec![0, 7],
+                    answers: vec!["1999".into()],
+                    ..SubQuestion::default()
+                }],
+            }),
+            ..Answer::default()
+        };
+        let html = answer_html(&answer);
+        assert!(html.contains("first &lt;this&gt;"));
+        assert!(html.contains("<li>When was Dawn released?<br><b>1999</b>"));
+        assert!(
+            html.contains("1 facts</summary>Dawn → year → 1999"),
+            "{html}"
+        );
     }
 
     #[test]

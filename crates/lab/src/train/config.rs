@@ -6,6 +6,7 @@ use wherefore::model::optimise::AdamWConfig;
 use wherefore::model::qr_gat::Config;
 use wherefore::retrieve::NeighbourhoodConfig;
 
+use super::labels::Supervision;
 use crate::error::{Error, Result};
 
 /// Settings that a file or `--set` can change.
@@ -72,6 +73,8 @@ pub struct TrainConfig {
     pub batch_questions: usize,
     /// Triples in one step, at most; a larger question is a step of its own.
     pub batch_triples: usize,
+    /// How triples are labelled where no file does.
+    pub supervision: Supervision,
     /// β: how many times a positive triple counts.
     pub positive_weight: f32,
     /// The k at which triple recall decides which network is best.
@@ -99,6 +102,7 @@ impl Default for TrainConfig {
             warm_up: 0.05,
             batch_questions: 16,
             batch_triples: 20_000,
+            supervision: Supervision::default(),
             positive_weight: 4.0,
             ks: vec![10, 50, 100],
             valid_questions: 500,

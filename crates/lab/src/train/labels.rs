@@ -1,4 +1,4 @@
-//! Which triples of a neighbourhood are positive: weakly, by shortest paths, or by a file.
+//! Which triples of a neighbourhood are positive: by the answers alone, or by a file.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -8,15 +8,42 @@ use wherefore::graph::{EntityId, Graph, Subgraph};
 
 use crate::error::{Error, Result};
 use crate::questions::{GoldQuestion, NamedTriple, json_records, utf8};
-use crate::supervise::ShortestPaths;
+use crate::supervise::{RelationPaths, ShortestPaths};
 
 /// Where labels come from.
 #[derive(Clone, Debug)]
 pub enum Labels {
     /// Triples on shortest paths between topics and answers.
     Weak(ShortestPaths),
+    /// Triples on the relation sequences that give the answers best; where none gives any, those
+    /// on shortest paths.
+    Sequences(RelationPaths),
     /// Triples by question, from a file. Questions that it leaves out have weak labels.
     Refined(Refined),
+}
+
+/// How labels are made of the answers alone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Supervision {
+    /// [`ShortestPaths`], as the published methods have it.
+    #[default]
+    ShortestPaths,
+    /// [`RelationPaths`].
+    RelationPaths,
+}
+
+impl Supervision {
+    /// Labels made so, of sequences with at most `hops` steps.
+    pub fn labels(self, hops: usize) -> Labels {
+        match self {
+            Supervision::ShortestPaths => Labels::Weak(ShortestPaths::default()),
+            Supervision::RelationPaths => Labels::Sequences(RelationPaths {
+                max_length: hops,
+                ..RelationPaths::default()
+            }),
+        }
+    }
 }
 
 /// Labels from a file: JSON lines `{"id", "paths": [[[head, relation, tail], …], …]}`, one for each
@@ -59,6 +86,7 @@ impl Labels {
         }
         let value = match self {
             Labels::Weak(weak) => serde_json::to_value(weak),
+            Labels::Sequences(sequences) => serde_json::to_value(sequences),
             Labels::Refined(refined) => serde_json::to_value(File {
                 file: &refined.checksum,
             }),
@@ -75,8 +103,13 @@ impl Labels {
         answers: &[EntityId],
         graph: &dyn Graph,
     ) -> Result<Vec<bool>> {
+        let shortest = ShortestPaths::default();
         let weak = match self {
             Labels::Weak(weak) => weak,
+            Labels::Sequences(sequences) => match sequences.label(subgraph, topics, answers) {
+                Some(positive) => return Ok(positive),
+                None => &shortest,
+            },
             Labels::Refined(refined) => match refined.triples.get(&question.id) {
                 None => &refined.rest,
                 Some(picked) => {

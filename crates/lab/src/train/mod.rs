@@ -34,7 +34,7 @@ pub use gnn2r::{
     Ablation, Gnn2rTrainConfig, Nearness, Robustness, SentenceTraining, Spoken, TrainedGnn2r, gnn2r,
 };
 pub use judge::Judged;
-pub use labels::{Labels, Refined};
+pub use labels::{Labels, Refined, Supervision};
 pub use qr_gat::qr_gat;
 
 /// What is trained on.

@@ -7,19 +7,23 @@ mod plan;
 mod rationale;
 mod reply;
 mod single_call;
+mod steps;
 
 use wherefore_graph::{EntityId, Graph};
 
-use crate::answer::LlmUse;
+use crate::answer::{LlmUse, Trace};
 use crate::error::Result;
+use crate::ground::Match;
 use crate::organize::Context;
 use crate::question::Question;
+use crate::select::Selection;
 
 pub use best_path::{BestPath, BestPathConfig};
 pub use budget::Budget;
 pub use candidates::{Candidates, CandidatesConfig};
 pub use rationale::{Rationale, RationaleConfig};
 pub use single_call::{SingleCall, SingleCallConfig};
+pub use steps::{Choice, Steps, StepsConfig};
 
 /// What a reasoner concludes, before it is checked.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -36,6 +40,10 @@ pub struct Conclusion {
     pub llm: LlmUse,
     /// What had to be left out or broken off, in words for the user.
     pub notes: Vec<String>,
+    /// What was looked at, where that is not the selection that was handed over.
+    pub evidence: Option<Selection>,
+    /// The steps that were taken, where the question was taken apart.
+    pub trace: Option<Trace>,
 }
 
 /// One answer before it is checked.
@@ -59,4 +67,15 @@ pub trait Reasoner: Send + Sync {
         context: &Context,
         graph: &dyn Graph,
     ) -> Result<Conclusion>;
+}
+
+/// How sure an answer is that a language model gave: the entity's own score, less where its name
+/// was not spelt right.
+fn confidence(score: f32, how: Match) -> f32 {
+    let factor = match how {
+        Match::Strict => 1.0,
+        Match::Normalised => 0.95,
+        Match::Fuzzy => 0.8,
+    };
+    (score * factor).clamp(0.0, 1.0)
 }

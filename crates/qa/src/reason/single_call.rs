@@ -22,9 +22,9 @@ use wherefore_model::LanguageModel;
 use wherefore_model::language::{Decoding, Message, Prompt, Role};
 
 use super::budget::{Budget, Meter};
-use super::{Candidate, Conclusion, Reasoner, reply};
+use super::{Candidate, Conclusion, Reasoner, confidence, reply};
 use crate::error::{Error, Result};
-use crate::ground::{Match, Names};
+use crate::ground::Names;
 use crate::organize::{Context, one_line};
 use crate::question::Question;
 
@@ -243,22 +243,14 @@ impl Reasoner for SingleCall {
             ..Conclusion::default()
         };
         for name in said.names {
-            let Some((entity, score, how)) = reply::forms(&name)
-                .into_iter()
-                .find_map(|form| names.find(form))
-            else {
+            let Some((entity, score, how)) = names.find_any(&reply::forms(&name)) else {
                 conclusion.unmatched.push(name);
                 continue;
-            };
-            let factor = match how {
-                Match::Strict => 1.0,
-                Match::Normalised => 0.95,
-                Match::Fuzzy => 0.8,
             };
             if conclusion.answers.iter().all(|a| a.entity != entity) {
                 conclusion.answers.push(Candidate {
                     entity,
-                    confidence: (score * factor).clamp(0.0, 1.0),
+                    confidence: confidence(score, how),
                     path: Vec::new(),
                 });
             }

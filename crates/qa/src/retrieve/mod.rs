@@ -6,6 +6,7 @@ mod overlap;
 pub mod qr_gat;
 mod relation_walk;
 mod similarity;
+mod triple_encoder;
 mod vectors;
 
 use wherefore_graph::{EntityId, Graph, Hop, Subgraph, Triple};
@@ -20,6 +21,7 @@ pub use overlap::{Overlap, OverlapConfig};
 pub use qr_gat::{QrGat, QrGatConfig};
 pub use relation_walk::{RelationWalk, RelationWalkConfig};
 pub use similarity::{Similarity, SimilarityConfig};
+pub(crate) use triple_encoder::TripleEncoder;
 pub(crate) use vectors::relation_vectors;
 pub use vectors::{entity_texts_to_vectors, relation_texts_to_states, relation_texts_to_vectors};
 

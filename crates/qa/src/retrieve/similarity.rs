@@ -6,23 +6,20 @@
 //!
 //! enc is an encoder, q the question, `h r t` the triple in words; nodes without a name are left
 //! out of it. An entity scores as the best of its triples; topics score 0. The triples are those
-//! of a neighbourhood and are encoded when asked for, equal sentences once: with the built-in
-//! table that is a millisecond for some hundred triples, with a transformer seconds.
-
-use std::collections::HashMap;
-use std::sync::Arc;
+//! of a neighbourhood; `wherefore index --triples` encodes them once. Without it they are encoded
+//! when asked for: with the built-in table that is a millisecond for some hundred triples, with a
+//! transformer seconds.
 
 use serde::{Deserialize, Serialize};
-use wherefore_graph::{EntityId, Graph};
-use wherefore_model::{Encoder, encode};
+use wherefore_graph::{EntityId, Graph, Triple};
+use wherefore_model::encode;
 
 use super::neighbourhood::{Neighbourhood, NeighbourhoodConfig};
-use super::vectors::words_of;
+use super::triple_encoder::TripleEncoder;
 use super::{Retriever, ScoredTriples, best_of_ends};
 use crate::error::Result;
 use crate::link::Link;
 use crate::question::Question;
-use crate::relations::dot;
 
 /// Settings of [`Similarity`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -45,7 +42,7 @@ impl Default for SimilarityConfig {
 
 /// Retrieves by cosine.
 pub struct Similarity {
-    encoder: Arc<dyn Encoder>,
+    triples: TripleEncoder,
     neighbourhood: NeighbourhoodConfig,
 }
 
@@ -54,7 +51,7 @@ impl Similarity {
     pub fn new(config: SimilarityConfig) -> Result<Self> {
         config.neighbourhood.check()?;
         Ok(Self {
-            encoder: encode::open(&config.encoder)?,
+            triples: TripleEncoder::new(encode::open(&config.encoder)?),
             neighbourhood: config.neighbourhood,
         })
     }
@@ -73,26 +70,10 @@ impl Retriever for Similarity {
             topics,
             notes,
         } = Neighbourhood::cut(graph, &topics, &self.neighbourhood)?;
-        let relations = subgraph.relations().iter();
-        let relations = relations
-            .map(|r| Ok(graph.relation_label(*r)?.into_owned()))
-            .collect::<Result<Vec<String>>>()?;
-        let mut sentences: Vec<String> = Vec::new();
-        let mut known: HashMap<String, usize> = HashMap::new();
-        let mut sentence_of = Vec::with_capacity(subgraph.triples().len());
-        for (i, own) in subgraph.triples().iter().enumerate() {
-            let words = words_of(graph, subgraph.triple(i), &relations[own.relation.index()])?;
-            sentence_of.push(*known.entry(words).or_insert_with_key(|words| {
-                sentences.push(words.clone());
-                sentences.len() - 1
-            }));
-        }
-        let sentences: Vec<&str> = sentences.iter().map(String::as_str).collect();
-        let asked = self.encoder.encode_queries(&[&question.text])?;
-        let cosines: Vec<f32> = (self.encoder.encode(&sentences)?.rows())
-            .map(|row| (0.5 + 0.5 * dot(asked.row(0), row)).clamp(0.0, 1.0))
+        let triples: Vec<Triple> = (0..subgraph.triples().len())
+            .map(|i| subgraph.triple(i))
             .collect();
-        let triple_scores: Vec<f32> = sentence_of.into_iter().map(|s| cosines[s]).collect();
+        let triple_scores = self.triples.scores(&question.text, &triples, graph)?;
         Ok(ScoredTriples {
             entity_scores: best_of_ends(&subgraph, &topics, &triple_scores),
             triple_scores,

@@ -81,7 +81,7 @@ pub fn relation_texts_to_states(encoder: &dyn Encoder, texts: &[String]) -> Resu
 }
 
 /// A triple in words: head, relation, tail; what has no name is left out.
-pub(crate) fn words_of(
+pub(super) fn words_of(
     graph: &dyn Graph,
     triple: wherefore_graph::Triple,
     relation: &str,
