@@ -304,7 +304,9 @@ impl PipelineConfig {
         match &mut self.reason {
             ReasonerConfig::SingleCall(config) => Some(&mut config.budget),
             ReasonerConfig::Steps(config) => Some(&mut config.budget),
-            ReasonerConfig::BestPath(_) | ReasonerConfig::Candidates(_) => None,
+            ReasonerConfig::BestPath(_)
+            | ReasonerConfig::Candidates(_)
+            | ReasonerConfig::Rationale(_) => None,
         }
     }
 
