@@ -26,6 +26,18 @@ const METHODS: [(&str, &str); 5] = [
     ("gnn2r", include_str!("../../../configs/gnn2r.toml")),
 ];
 
+/// The same for methods that ask a language model.
+const WITH_MODEL: [(&str, &str); 5] = [
+    ("kg-rag", include_str!("../../../configs/kg-rag.toml")),
+    (
+        "kg-rag-relations",
+        include_str!("../../../configs/kg-rag-relations.toml"),
+    ),
+    ("llm", include_str!("../../../configs/llm.toml")),
+    ("llm+qd", include_str!("../../../configs/llm-qd.toml")),
+    ("llm+kg", include_str!("../../../configs/llm-kg.toml")),
+];
+
 fn ask(config: &PipelineConfig, question: &str) -> Answer {
     let answer = config
         .build()
@@ -63,6 +75,27 @@ fn every_method_answers_with_verified_evidence() {
     }
 }
 
+#[test]
+fn methods_with_a_model_answer_what_the_evidence_proves_and_mark_the_rest() {
+    let place = tempfile::tempdir().unwrap();
+    let script = place.path().join("script.jsonl");
+    std::fs::write(&script, r#"{"text": "ans: Lou Seal"}"#).unwrap();
+    for (method, file) in WITH_MODEL {
+        let mut config = PipelineConfig::from_toml(file).unwrap();
+        assert!(config.build().is_err(), "{method} needs a model");
+        config.set_llm(format!("script:{}", script.display()));
+        let question = Question::new("Who is the mascot of the San Francisco Giants?");
+        let pipeline = config.build().unwrap();
+        let answer = pipeline.answer(&question, &toy::graph(), &mut ()).unwrap();
+        assert_eq!(names(&answer), ["Lou Seal"], "{method}");
+        let alone = ["llm", "llm+qd"].contains(&method);
+        assert_eq!(answer.answers[0].ungrounded, alone, "{method}");
+        assert_eq!(answer.answers[0].rationale.is_empty(), alone, "{method}");
+        let in_steps = method.starts_with("kg-rag") || method == "llm+qd";
+        assert_eq!(answer.trace.is_some(), in_steps, "{method}");
+    }
+}
+
 /// A checkpoint of the method's network that has learned nothing.
 fn untrained(method: &str, folder: &Path) -> PathBuf {
     let dim = encode::open("static").unwrap().dim();
@@ -91,7 +124,7 @@ fn untrained(method: &str, folder: &Path) -> PathBuf {
 
 #[test]
 fn the_files_state_what_the_names_mean() {
-    for (method, file) in METHODS {
+    for (method, file) in METHODS.into_iter().chain(WITH_MODEL) {
         let config = PipelineConfig::from_toml(file).unwrap();
         assert_eq!(Some(config), PipelineConfig::of_method(method), "{method}");
     }
