@@ -8,13 +8,14 @@ use std::path::{Path, PathBuf};
 use wherefore::answer::Status;
 use wherefore::graph::toy;
 use wherefore::model::checkpoint::{self, Description};
+use wherefore::model::gnn2r;
 use wherefore::model::qr_gat::{Config, Network};
 use wherefore::model::tensor::Device;
 use wherefore::model::{Random, encode};
 use wherefore::{Answer, PipelineConfig, Question};
 
 /// Name of the method, and its file in `configs/`.
-const METHODS: [(&str, &str); 4] = [
+const METHODS: [(&str, &str); 5] = [
     ("walk", include_str!("../../../configs/walk.toml")),
     ("overlap", include_str!("../../../configs/overlap.toml")),
     (
@@ -22,6 +23,7 @@ const METHODS: [(&str, &str); 4] = [
         include_str!("../../../configs/similarity.toml"),
     ),
     ("qsrag", include_str!("../../../configs/qsrag.toml")),
+    ("gnn2r", include_str!("../../../configs/gnn2r.toml")),
 ];
 
 /// The same for methods that ask a language model.
@@ -63,7 +65,7 @@ fn every_method_answers_with_verified_evidence() {
     for (method, file) in METHODS {
         let mut config = PipelineConfig::from_toml(file).unwrap();
         let place = tempfile::tempdir().unwrap();
-        let trained = config.set_model(&untrained(&place.path().join("model")));
+        let trained = config.set_model(&untrained(method, &place.path().join("model")));
         let answer = ask(&config, "Who is the mascot of the San Francisco Giants?");
         assert_eq!(answer.status, Status::Answered, "{method}");
         // what a network says that has learned nothing is right only in form
@@ -94,10 +96,22 @@ fn methods_with_a_model_answer_what_the_evidence_proves_and_mark_the_rest() {
     }
 }
 
-/// A checkpoint of a QR-GAT that has learned nothing.
-fn untrained(folder: &Path) -> PathBuf {
+/// A checkpoint of the method's network that has learned nothing.
+fn untrained(method: &str, folder: &Path) -> PathBuf {
+    let dim = encode::open("static").unwrap().dim();
+    if method == "gnn2r" {
+        let sizes = gnn2r::Config {
+            dim,
+            hidden: 8,
+            ..gnn2r::Config::default()
+        };
+        let network = gnn2r::Network::new(sizes.clone(), &mut Random::new(7), &Device::Cpu);
+        let description = Description::of::<gnn2r::Network>(sizes, "static", 7);
+        checkpoint::save(folder, &description, &network.unwrap(), None).unwrap();
+        return folder.to_owned();
+    }
     let sizes = Config {
-        dim: encode::open("static").unwrap().dim(),
+        dim,
         hidden: 8,
         answers: true,
         ..Config::default()
