@@ -79,9 +79,9 @@ if [[ $sets == *pq* ]]; then
         IFS=: read -r name kb hops <<< "$set"
         graph "$kb" "pathquestion/$kb.txt" --format tsv
         train "$name" "$kb" --questions "$data/pathquestion/$name.train.txt" \
-            --valid "$data/pathquestion/$name.valid.txt" --set epochs=6 \
+            --valid "$data/pathquestion/$name.valid.txt" --set epochs=5 \
             --set neighbourhood.hops="$hops" --set neighbourhood.max_entities=300 \
-            --set optimiser.learning_rate=0.002
+            --set optimiser.learning_rate=0.002 --set sizes.hidden=128
         config "$name-similarity" similarity "$hops" 2000
         run "$name-qsrag" "$kb" "pathquestion/$name.test.txt" --model "$work/models/$name"
         run "$name-similarity" "$kb" "pathquestion/$name.test.txt" --config "$work/$name-similarity.toml"
@@ -93,7 +93,12 @@ freebase="--set neighbourhood.max_entities=700 --set batch_questions=24 --set po
 if [[ $sets == *freebase* ]]; then
     graph freebase freebase/triples.tsv
     # shellcheck disable=SC2086
-    train freebase freebase --questions "$data/freebase/wq_cwq_train.jsonl" $freebase
+    {
+        train freebase-first freebase --questions "$data/freebase/wq_cwq_train.jsonl" $freebase
+        # three more passes with half the learning rate
+        train freebase freebase --questions "$data/freebase/wq_cwq_train.jsonl" $freebase \
+            --init "$work/models/freebase-first" --set optimiser.learning_rate=0.001
+    }
     for hops in 2 3; do
         config "freebase-$hops-qsrag" qr-gat "$hops" 2000 "$work/models/freebase"
         config "freebase-$hops-similarity" similarity "$hops" 2000

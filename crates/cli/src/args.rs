@@ -130,6 +130,9 @@ pub(crate) struct Ask {
     /// Write a page with the evidence as a picture: topics purple, answers green
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
+    /// Also tell what each layer of the network did (gnn2r)
+    #[arg(long)]
+    pub(crate) explain: bool,
     #[command(flatten)]
     pub(crate) llm: Llm,
 }
@@ -274,10 +277,11 @@ pub(crate) struct Sparql {
 Examples:
   wherefore train qr-gat --graph metaqa --questions qa_train.txt --valid qa_dev.txt --out ckpt
   wherefore train qr-gat --graph movies --questions mine.jsonl --out ckpt --set neighbourhood.hops=3
-  wherefore train qr-gat --questions rog_webqsp_train.parquet --out ckpt --encoder minilm")]
+  wherefore train qr-gat --questions rog_webqsp_train.parquet --out ckpt --encoder minilm
+  wherefore train gnn2r --graph 2h-kb --questions PQ-2H.train.txt --valid PQ-2H.valid.txt --out ckpt")]
 pub(crate) struct Train {
     /// The method
-    #[arg(value_name = "METHOD", value_parser = ["qr-gat"])]
+    #[arg(value_name = "METHOD", value_parser = ["qr-gat", "gnn2r"])]
     pub(crate) method: String,
     /// A graph folder, or `@toy`; none where each question brings its own graph
     #[arg(long)]

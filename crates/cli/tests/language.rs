@@ -387,3 +387,47 @@ fn evaluation_asks_a_language_model_too_and_the_second_time_costs_nothing() {
         .collect();
     assert!(kept.contains("\"cached\":1"), "{kept}");
 }
+
+#[test]
+fn steps_are_shown_on_the_terminal_in_json_and_in_the_picture() {
+    let place = tempfile::tempdir().unwrap();
+    let home = place.path();
+    let path = home.join("script.jsonl");
+    let lines = [
+        r#"{"contains": "You split a question", "text": "Thought: the club, then its city.\n1. Which club has the mascot Lou Seal?\n2. Where is that club?"}"#,
+        r#"{"contains": "You rewrite a question", "text": "Where are the San Francisco Giants"}"#,
+        r#"{"contains": "the smaller questions it was split into", "text": "ans: San Francisco"}"#,
+        r#"{"contains": "Question: Which club", "text": "ans: San Francisco Giants"}"#,
+        r#"{"contains": "Question: Where are", "text": "ans: San Francisco"}"#,
+    ];
+    std::fs::write(&path, lines.join("\n")).unwrap();
+    let model = format!("script:{}", path.display());
+    let picture = home.join("answer.html");
+    let question = "In which city is the club with the mascot Lou Seal?";
+    let ask = |more: &[&str]| {
+        let arguments = [
+            "ask", "@toy", question, "--method", "kg-rag", "--llm", &model,
+        ];
+        wherefore(home, &[&arguments, more].concat())
+    };
+    let shown = ask(&["--html", picture.to_str().unwrap()]);
+    let text = String::from_utf8(shown.stdout).unwrap();
+    assert!(text.contains("the club, then its city."), "{text}");
+    assert!(
+        text.contains("2. Where are the San Francisco Giants?"),
+        "{text}"
+    );
+    assert!(text.contains("→ San Francisco Giants"), "{text}");
+    let html = std::fs::read_to_string(&picture).unwrap();
+    assert!(html.contains("Step by step") && html.contains("Where are the San Francisco Giants?"));
+    let answer = json(&ask(&["--json"]));
+    assert_eq!(answer["answers"][0]["name"], "San Francisco");
+    assert_eq!(
+        answer["trace"]["steps"][1]["question"],
+        "Where is that club?"
+    );
+    assert_eq!(answer["llm"]["calls"], 5);
+    let short = json(&ask(&["--json", "--max-calls", "2"]));
+    assert_eq!(short["llm"]["calls"], 2);
+    assert!(short["notes"][0].as_str().unwrap().contains("1 of 2 steps"));
+}

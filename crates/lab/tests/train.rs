@@ -8,7 +8,7 @@ use wherefore::graph::MemoryGraph;
 use wherefore::model::checkpoint::Checkpoint;
 use wherefore::model::tensor::Device;
 use wherefore_lab::supervise::ShortestPaths;
-use wherefore_lab::train::{Labels, Progress, Task, TrainConfig, Trained, qr_gat};
+use wherefore_lab::train::{Labels, Progress, Settings, Task, TrainConfig, Trained, qr_gat};
 use wherefore_lab::{Error, GoldQuestion};
 
 const RELATIONS: [&str; 4] = ["mother", "employer", "home town", "favourite food"];
@@ -74,7 +74,8 @@ fn train(
 }
 
 fn weights(folder: &Path) -> Vec<f32> {
-    let checkpoint = Checkpoint::load(folder, &Device::Cpu).unwrap();
+    let checkpoint =
+        Checkpoint::<wherefore::model::qr_gat::Network>::load(folder, &Device::Cpu).unwrap();
     let numbers = |var: &wherefore::model::tensor::Var| {
         let flat = var.as_tensor().flatten_all().unwrap();
         flat.to_vec1::<f32>().unwrap()

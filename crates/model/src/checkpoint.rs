@@ -14,13 +14,14 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use candle_core::{DType, Device, Tensor};
+use candle_core::{DType, Device, Tensor, Var};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::optimise::AdamW;
-use crate::qr_gat::{Config, Network};
+use crate::qr_gat;
 use crate::{Encoder, Error, Result};
 
 /// The format this code writes, and the only one it reads.
@@ -30,16 +31,43 @@ const CONFIG: &str = "config.json";
 const MODEL: &str = "model.safetensors";
 const TRAINING: &str = "training.safetensors";
 
+/// A network that a checkpoint can hold.
+pub trait Kept: Sized {
+    /// The method, as `config.json` names it.
+    const METHOD: &'static str;
+    /// Sizes of the network.
+    type Sizes: Clone + PartialEq + Serialize + DeserializeOwned;
+
+    /// Refuses sizes of which no network can be made.
+    fn check(sizes: &Self::Sizes) -> Result<()>;
+
+    /// Numbers in the vectors that the network takes.
+    fn dim(sizes: &Self::Sizes) -> usize;
+
+    /// Name and shape of every tensor of a network of these sizes.
+    fn shapes(sizes: &Self::Sizes) -> Vec<(String, Vec<usize>)>;
+
+    /// The network of these tensors, which have these shapes.
+    fn from_tensors(
+        sizes: Self::Sizes,
+        tensors: HashMap<String, Tensor>,
+        device: &Device,
+    ) -> Result<Self>;
+
+    /// What it learns, by name.
+    fn parameters(&self) -> &BTreeMap<String, Var>;
+}
+
 /// What a checkpoint says of itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Description {
+pub struct Description<S = qr_gat::Config> {
     /// Version of this format.
     pub format: u32,
-    /// The method, `qr-gat`.
+    /// The method, such as `qr-gat`.
     pub method: String,
     /// Sizes of its network.
-    pub sizes: Config,
+    pub sizes: S,
     /// The encoder whose vectors it was trained on.
     pub encoder: EncoderName,
     /// The seed of weights, order and dropout.
@@ -67,13 +95,20 @@ pub struct EncoderName {
 
 impl Description {
     /// Describes a QR-GAT of these sizes.
-    pub fn qr_gat(sizes: Config, encoder: &str, seed: u64) -> Self {
+    pub fn qr_gat(sizes: qr_gat::Config, encoder: &str, seed: u64) -> Self {
+        Self::of::<qr_gat::Network>(sizes, encoder, seed)
+    }
+}
+
+impl<S> Description<S> {
+    /// Describes a network of these sizes.
+    pub fn of<N: Kept<Sizes = S>>(sizes: S, encoder: &str, seed: u64) -> Self {
         Self {
             format: FORMAT,
-            method: "qr-gat".into(),
+            method: N::METHOD.into(),
             encoder: EncoderName {
                 name: encoder.into(),
-                dim: sizes.dim,
+                dim: N::dim(&sizes),
             },
             sizes,
             seed,
@@ -85,46 +120,56 @@ impl Description {
 }
 
 /// A checkpoint that was read and found whole.
-pub struct Checkpoint {
+pub struct Checkpoint<N: Kept = qr_gat::Network> {
     /// What it says of itself.
-    pub description: Description,
+    pub description: Description<N::Sizes>,
     /// The network.
-    pub network: Network,
+    pub network: N,
     folder: PathBuf,
     identity: String,
 }
 
 /// Writes a checkpoint to `folder`, in place of what is there. With an optimiser, training can go
 /// on from it.
-pub fn save(
+pub fn save<N: Kept>(
     folder: &Path,
-    description: &Description,
-    network: &Network,
+    description: &Description<N::Sizes>,
+    network: &N,
     optimiser: Option<&AdamW>,
 ) -> Result<()> {
+    replace(folder, |aside| {
+        let text = serde_json::to_string_pretty(description);
+        let text = text.map_err(|error| Error::BadCheckpoint {
+            path: aside.join(CONFIG),
+            reason: error.to_string(),
+        })?;
+        let config = aside.join(CONFIG);
+        fs::write(&config, text + "\n").map_err(Error::io("write", &config))?;
+        let tensors: HashMap<String, Tensor> = network
+            .parameters()
+            .iter()
+            .map(|(name, var)| (name.clone(), var.as_tensor().clone()))
+            .collect();
+        write(&aside.join(MODEL), tensors, None)?;
+        if let Some(optimiser) = optimiser {
+            let taken = ("steps".to_owned(), optimiser.taken().to_string());
+            write(
+                &aside.join(TRAINING),
+                optimiser.state(),
+                Some([taken].into()),
+            )?;
+        }
+        Ok(())
+    })
+}
+
+/// Puts a folder that `write` fills in place of what is there, if anything: aside first, so that a
+/// killed run leaves the old one or the new one.
+pub fn replace(folder: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     let aside = beside(folder, "new");
     remove(&aside)?;
     fs::create_dir_all(&aside).map_err(Error::io("create", &aside))?;
-    let text = serde_json::to_string_pretty(description).map_err(|error| Error::BadCheckpoint {
-        path: aside.join(CONFIG),
-        reason: error.to_string(),
-    })?;
-    let config = aside.join(CONFIG);
-    fs::write(&config, text + "\n").map_err(Error::io("write", &config))?;
-    let tensors: HashMap<String, Tensor> = network
-        .parameters()
-        .iter()
-        .map(|(name, var)| (name.clone(), var.as_tensor().clone()))
-        .collect();
-    write(&aside.join(MODEL), tensors, None)?;
-    if let Some(optimiser) = optimiser {
-        let taken = ("steps".to_owned(), optimiser.taken().to_string());
-        write(
-            &aside.join(TRAINING),
-            optimiser.state(),
-            Some([taken].into()),
-        )?;
-    }
+    write(&aside)?;
     // the old one is moved out of the way first: a folder cannot be renamed onto a full one
     let old = beside(folder, "old");
     remove(&old)?;
@@ -140,8 +185,8 @@ pub fn exists(folder: &Path) -> bool {
     in_place(folder).exists()
 }
 
-/// The folder to read: a run killed between the two renames of [`save`] left only the old one.
-fn in_place(folder: &Path) -> PathBuf {
+/// The folder to read: a run killed between the two renames of [`replace`] left only the old one.
+pub fn in_place(folder: &Path) -> PathBuf {
     let kept = beside(folder, "old");
     match !folder.exists() && kept.exists() {
         true => kept,
@@ -149,40 +194,41 @@ fn in_place(folder: &Path) -> PathBuf {
     }
 }
 
-impl Checkpoint {
-    /// Reads the QR-GAT in `folder`, and checks every tensor's name, shape and numbers.
+impl<N: Kept> Checkpoint<N> {
+    /// Reads the network in `folder`, and checks every tensor's name, shape and numbers.
     pub fn load(folder: &Path, device: &Device) -> Result<Self> {
         let folder = &in_place(folder);
         let path = folder.join(CONFIG);
-        let description = describe(&path)?;
-        let method = &description.method;
-        if method != "qr-gat" {
+        let found: Description<Value> = describe(&path)?;
+        if found.method != N::METHOD {
             return Err(Error::OtherMethod {
                 path,
-                wanted: "qr-gat".into(),
-                found: method.clone(),
+                wanted: N::METHOD.into(),
+                found: found.method,
             });
         }
+        let description: Description<N::Sizes> = describe(&path)?;
         let unusable = |reason| Error::BadCheckpoint {
             path: path.clone(),
             reason,
         };
         let sizes = &description.sizes;
-        sizes.check().map_err(|error| unusable(error.to_string()))?;
-        if description.encoder.dim != sizes.dim {
+        N::check(sizes).map_err(|error| unusable(error.to_string()))?;
+        if description.encoder.dim != N::dim(sizes) {
             let reason = format!(
                 "its encoder gives {} numbers and its network takes {}",
-                description.encoder.dim, sizes.dim
+                description.encoder.dim,
+                N::dim(sizes)
             );
             return Err(unusable(reason));
         }
         let path = folder.join(MODEL);
         let bytes = fs::read(&path).map_err(Error::io("read", &path))?;
-        let (tensors, _) = parse(&path, &bytes, &Network::shapes(sizes))?;
+        let (tensors, _) = parse(&path, &bytes, &N::shapes(sizes))?;
         let name = description.encoder.name.as_bytes();
         Ok(Self {
             identity: format!("{:032x}", xxh3_128(&[&bytes, name].concat())),
-            network: Network::from_tensors(sizes.clone(), tensors, device)?,
+            network: N::from_tensors(sizes.clone(), tensors, device)?,
             description,
             folder: folder.to_path_buf(),
         })
@@ -211,7 +257,7 @@ impl Checkpoint {
     /// Gives `optimiser`, made for this checkpoint's network, the memory that was saved with it.
     pub fn resume(&self, optimiser: &mut AdamW) -> Result<()> {
         let path = self.folder.join(TRAINING);
-        let shapes: Vec<_> = Network::shapes(&self.description.sizes)
+        let shapes: Vec<_> = N::shapes(&self.description.sizes)
             .into_iter()
             .flat_map(|(name, shape)| {
                 ["first", "second"].map(|moment| (format!("{moment}.{name}"), shape.clone()))
@@ -229,11 +275,11 @@ impl Checkpoint {
 }
 
 /// Reads what the checkpoint in `folder` says of itself, whatever its method.
-pub fn read_description(folder: &Path) -> Result<Description> {
-    describe(&folder.join(CONFIG))
+pub fn read_description(folder: &Path) -> Result<Description<Value>> {
+    describe(&in_place(folder).join(CONFIG))
 }
 
-fn describe(path: &Path) -> Result<Description> {
+fn describe<S: DeserializeOwned>(path: &Path) -> Result<Description<S>> {
     let text = fs::read_to_string(path).map_err(Error::io("read", path))?;
     let unusable = |reason: String| Error::BadCheckpoint {
         path: path.to_path_buf(),
@@ -279,6 +325,37 @@ fn write(
         path: path.to_path_buf(),
         reason: error.to_string(),
     })
+}
+
+/// The variables of a network that has exactly the tensors `wanted`.
+pub(crate) fn variables(
+    wanted: Vec<(String, Vec<usize>)>,
+    mut tensors: HashMap<String, Tensor>,
+    device: &Device,
+) -> Result<BTreeMap<String, Var>> {
+    let mut variables = BTreeMap::new();
+    for (name, wanted) in wanted {
+        let missing = || Error::Parameter {
+            tensor: name.clone(),
+            reason: format!("there is none of shape {wanted:?}"),
+        };
+        let tensor = tensors.remove(&name).ok_or_else(missing)?;
+        if tensor.dims() != wanted {
+            let reason = format!("its shape is {:?} and not {wanted:?}", tensor.dims());
+            return Err(Error::Parameter {
+                tensor: name,
+                reason,
+            });
+        }
+        variables.insert(name, Var::from_tensor(&tensor.to_device(device)?)?);
+    }
+    match tensors.into_keys().min() {
+        Some(tensor) => Err(Error::Parameter {
+            tensor,
+            reason: "the network has no such tensor".into(),
+        }),
+        None => Ok(variables),
+    }
 }
 
 type Tensors = (HashMap<String, Tensor>, HashMap<String, String>);
@@ -339,6 +416,7 @@ mod tests {
     use crate::Random;
     use crate::encode::HashingEncoder;
     use crate::optimise::{AdamWConfig, Schedule};
+    use crate::qr_gat::{Config, Network};
     use serde_json::json;
 
     fn sizes() -> Config {
@@ -364,7 +442,7 @@ mod tests {
     }
 
     fn says(folder: &Path) -> String {
-        match Checkpoint::load(folder, &Device::Cpu) {
+        match Checkpoint::<Network>::load(folder, &Device::Cpu) {
             Err(error) => {
                 let place = folder.display().to_string();
                 error.to_string().replace(&place, "FOLDER")
@@ -390,7 +468,7 @@ mod tests {
         let loss = second.parameters()["w_1"].sqr()?.sum_all()?;
         optimiser.step(&loss)?;
         save(&folder, &description, &second, Some(&optimiser))?;
-        let back = Checkpoint::load(&folder, &Device::Cpu)?;
+        let back = Checkpoint::<Network>::load(&folder, &Device::Cpu)?;
         assert_eq!(back.description, description);
         assert_eq!(weights(&back.network), weights(&second));
         let mut resumed = adam(&back.network);
@@ -414,7 +492,7 @@ mod tests {
             None,
         )?;
         fs::rename(&folder, beside(&folder, "old")).unwrap();
-        assert!(Checkpoint::load(&folder, &Device::Cpu).is_ok());
+        assert!(Checkpoint::<Network>::load(&folder, &Device::Cpu).is_ok());
         Ok(())
     }
 
@@ -469,7 +547,7 @@ mod tests {
         let folder = place.path().join("model");
         let description = Description::qr_gat(sizes(), "static", 7);
         save(&folder, &description, &network(1), None)?;
-        let loaded = Checkpoint::load(&folder, &Device::Cpu)?;
+        let loaded = Checkpoint::<Network>::load(&folder, &Device::Cpu)?;
         let encoder = HashingEncoder::default();
         let error = loaded.check_encoder(&encoder).unwrap_err();
         let said = error.to_string();

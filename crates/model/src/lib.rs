@@ -5,6 +5,7 @@ pub mod checkpoint;
 pub mod distill;
 pub mod encode;
 mod error;
+pub mod gnn2r;
 pub mod language;
 pub mod models;
 pub mod optimise;

@@ -61,6 +61,18 @@ impl Random {
         (self.bits() % bound as u64) as usize
     }
 
+    /// `count` numbers, uniform in ±`bound`.
+    pub fn within(&mut self, bound: f32, count: usize) -> Vec<f32> {
+        (0..count)
+            .map(|_| (2.0 * self.uniform() - 1.0) * bound)
+            .collect()
+    }
+
+    /// A matrix as Glorot and Bengio (2010) begin it: uniform in `±√(6/(in + out))`.
+    pub fn glorot(&mut self, out: usize, inner: usize) -> Vec<f32> {
+        self.within((6.0 / (out + inner) as f32).sqrt(), out * inner)
+    }
+
     /// Fisher and Yates.
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for i in (1..items.len()).rev() {

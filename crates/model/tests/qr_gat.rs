@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 use wherefore_model::checkpoint::Checkpoint;
-use wherefore_model::qr_gat::{Batch, Scorer, Scratch, Subgraph, Table};
+use wherefore_model::qr_gat::{Batch, Network, Scorer, Scratch, Subgraph, Table};
 use wherefore_model::tensor::Device;
 
 #[derive(Deserialize)]
@@ -32,7 +32,7 @@ fn training_and_answering_code_give_the_scores_of_pytorch() {
     ));
     let text = std::fs::read_to_string(folder.join("graph.json")).unwrap();
     let fixture: Fixture = serde_json::from_str(&text).unwrap();
-    let checkpoint = Checkpoint::load(folder, &Device::Cpu).unwrap();
+    let checkpoint = Checkpoint::<Network>::load(folder, &Device::Cpu).unwrap();
     let network = &checkpoint.network;
     let dim = network.config().dim;
     let rows = |count: usize| (0..count as u32).collect::<Vec<_>>();

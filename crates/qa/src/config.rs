@@ -19,12 +19,12 @@ use crate::link::{Names, NamesConfig};
 use crate::organize::{TripleLines, TripleLinesConfig};
 use crate::pipeline::Pipeline;
 use crate::reason::{
-    BestPath, BestPathConfig, Budget, Candidates, CandidatesConfig, Choice, SingleCall,
-    SingleCallConfig, Steps, StepsConfig,
+    BestPath, BestPathConfig, Budget, Candidates, CandidatesConfig, Choice, Rationale,
+    RationaleConfig, SingleCall, SingleCallConfig, Steps, StepsConfig,
 };
 use crate::retrieve::{
-    NeighbourhoodConfig, Overlap, OverlapConfig, QrGat, QrGatConfig, RelationWalk,
-    RelationWalkConfig, Similarity, SimilarityConfig,
+    Gnn2r, Gnn2rConfig, NeighbourhoodConfig, Overlap, OverlapConfig, QrGat, QrGatConfig,
+    RelationWalk, RelationWalkConfig, Similarity, SimilarityConfig,
 };
 use crate::select::{Nucleus, NucleusConfig, Threshold, ThresholdConfig, TopK, TopKConfig};
 use crate::verify::Ungrounded;
@@ -69,6 +69,8 @@ pub enum RetrieverConfig {
     RelationWalk(RelationWalkConfig),
     /// By a trained QR-GAT.
     QrGat(QrGatConfig),
+    /// By a trained GNN2R.
+    Gnn2r(Gnn2rConfig),
     /// By cosine of question and triple.
     Similarity(SimilarityConfig),
 }
@@ -101,6 +103,8 @@ pub enum ReasonerConfig {
     BestPath(BestPathConfig),
     /// The retriever's candidates, without a language model.
     Candidates(CandidatesConfig),
+    /// The retriever's answers with their proofs, without a language model.
+    Rationale(RationaleConfig),
     /// One call of a language model.
     SingleCall(SingleCallConfig),
     /// Step by step, by a language model.
@@ -145,11 +149,12 @@ impl Default for ReasonerConfig {
 }
 
 /// The methods that have a name.
-pub const METHODS: [&str; 9] = [
+pub const METHODS: [&str; 10] = [
     "walk",
     "overlap",
     "similarity",
     "qsrag",
+    "gnn2r",
     "kg-rag",
     "kg-rag-relations",
     "llm",
@@ -179,6 +184,11 @@ impl PipelineConfig {
                 retrieve: RetrieverConfig::QrGat(QrGatConfig::default()),
                 select: SelectorConfig::TopK(TopKConfig { k: 100 }),
                 reason: ReasonerConfig::Candidates(CandidatesConfig::default()),
+                ..Self::default()
+            }),
+            "gnn2r" => Some(Self {
+                retrieve: RetrieverConfig::Gnn2r(Gnn2rConfig::default()),
+                reason: ReasonerConfig::Rationale(RationaleConfig::default()),
                 ..Self::default()
             }),
             // one call over the nearest triples (KAPING)
@@ -235,6 +245,7 @@ impl PipelineConfig {
         let description = wherefore_model::checkpoint::read_description(model)?;
         let mut config = match description.method.as_str() {
             "qr-gat" => Self::of_method("qsrag").expect("it is one of the methods"),
+            "gnn2r" => Self::of_method("gnn2r").expect("it is one of the methods"),
             other => {
                 return Err(Error::Config(format!(
                     "no method uses a checkpoint of `{other}`"
@@ -249,6 +260,10 @@ impl PipelineConfig {
     pub fn set_model(&mut self, model: &Path) -> bool {
         match &mut self.retrieve {
             RetrieverConfig::QrGat(config) => {
+                config.model = model.to_owned();
+                true
+            }
+            RetrieverConfig::Gnn2r(config) => {
                 config.model = model.to_owned();
                 true
             }
@@ -289,7 +304,9 @@ impl PipelineConfig {
         match &mut self.reason {
             ReasonerConfig::SingleCall(config) => Some(&mut config.budget),
             ReasonerConfig::Steps(config) => Some(&mut config.budget),
-            ReasonerConfig::BestPath(_) | ReasonerConfig::Candidates(_) => None,
+            ReasonerConfig::BestPath(_)
+            | ReasonerConfig::Candidates(_)
+            | ReasonerConfig::Rationale(_) => None,
         }
     }
 
@@ -319,6 +336,7 @@ impl PipelineConfig {
                     Box::new(RelationWalk::new(config.clone())?)
                 }
                 RetrieverConfig::QrGat(config) => Box::new(QrGat::new(config)?),
+                RetrieverConfig::Gnn2r(config) => Box::new(Gnn2r::new(config)?),
                 RetrieverConfig::Similarity(config) => Box::new(Similarity::new(config.clone())?),
             },
             selector: match &self.select {
@@ -347,6 +365,7 @@ impl PipelineConfig {
                     config.check()?;
                     Box::new(Candidates::new(config.clone()))
                 }
+                ReasonerConfig::Rationale(config) => Box::new(Rationale::new(config.clone())),
                 ReasonerConfig::SingleCall(config) => {
                     config.check()?;
                     Box::new(SingleCall::new(config.clone(), model()?))

@@ -242,11 +242,11 @@ impl Error {
             )),
             Error::DamagedIndex { mend, .. } => Some(format!("build it again with `{mend}`")),
             Error::IndexLocked { .. } => Some("wait until it is done".into()),
-            Error::NoModel { .. } => Some(
-                "give a checkpoint with `--model CKPT`; `wherefore train qr-gat` makes one from \
-                 questions and answers"
-                    .into(),
-            ),
+            Error::NoModel { method } => Some(format!(
+                "give a checkpoint with `--model CKPT`; `wherefore train {}` makes one from \
+                 questions and answers",
+                if *method == "qsrag" { "qr-gat" } else { method }
+            )),
             Error::NoGraphFolder => Some("build a graph folder with `wherefore load`".into()),
             Error::IndexFile { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
                 Some("free some space; what was there before is untouched".into())

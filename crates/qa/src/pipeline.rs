@@ -95,9 +95,12 @@ impl Pipeline {
     ) -> Result<Answer> {
         question.check()?;
         let mut clock = Clock::start();
-        let mut answer = self.run(question, graph, observer, &mut clock)?;
+        let mut phases = Vec::new();
+        let mut answer = self.run(question, graph, observer, &mut clock, &mut phases)?;
         clock.lap("verify");
         answer.timings_ms = clock.timings();
+        let phases = phases.into_iter().map(|(phase, ms)| (phase.to_owned(), ms));
+        answer.timings_ms.extend(phases);
         observer.stage(Stage::Verified(&answer));
         Ok(answer)
     }
@@ -108,6 +111,7 @@ impl Pipeline {
         graph: &dyn Graph,
         observer: &mut dyn Observer,
         clock: &mut Clock,
+        phases: &mut Vec<(&'static str, f64)>,
     ) -> Result<Answer> {
         let mut pass = |stage: Stage<'_>| {
             clock.lap(stage.name());
@@ -140,6 +144,7 @@ impl Pipeline {
         }
         let scored = self.retriever.retrieve(question, &links, graph)?;
         pass(Stage::Retrieved(&scored));
+        phases.clone_from(&scored.phases);
         if scored.subgraph.triples().is_empty() {
             let mut known = false;
             for link in &links {

@@ -57,7 +57,8 @@ pub(crate) fn rationales<N: Copy + Eq + Hash>(
     found
 }
 
-/// Whether `path` leads over verified evidence from one of `topics` to `end`, step by step.
+/// Whether `path` leads over verified evidence from one of `topics` to `end`, step by step. Once it
+/// is there, it may begin again at a topic: several paths can be one proof.
 pub(crate) fn leads<N: Copy + Eq>(
     path: &[usize],
     topics: &[N],
@@ -69,9 +70,10 @@ pub(crate) fn leads<N: Copy + Eq>(
         let Some(&Some((head, tail, _))) = evidence.get(i) else {
             return false;
         };
+        let again = at.contains(&end);
         at = [(head, tail), (tail, head)]
             .into_iter()
-            .filter(|(from, _)| at.contains(from))
+            .filter(|(from, _)| at.contains(from) || again && topics.contains(from))
             .map(|(_, to)| to)
             .collect();
     }
@@ -117,5 +119,10 @@ mod tests {
         assert!(!leads(&[0, 2], &[1], 5, &evidence));
         assert!(!leads(&[], &[1], 1, &evidence));
         assert!(!leads(&[7], &[1], 1, &evidence));
+        // two paths, one from each topic, are one proof; half of the second is none
+        let both = [Some((1, 3, 1.0)), Some((2, 4, 1.0)), Some((4, 3, 1.0))];
+        assert!(leads(&[0, 1, 2], &[1, 2], 3, &both));
+        assert!(!leads(&[0, 1], &[1, 2], 3, &both));
+        assert!(!leads(&[1, 0], &[1, 2], 3, &both));
     }
 }

@@ -431,10 +431,10 @@ mod tests {
         let graph = MemoryGraph::from_names([("a", "r", "b"), ("b", "r", "c")]);
         // a is 0, b is 1, c is 2; the graph does not say (a, r, c)
         let selection = Selection {
-            plans: Vec::new(),
             triples: vec![(Triple::new(0, 0, 2), 0.9), (Triple::new(0, 0, 1), 0.8)],
             topics: vec![EntityId(0)],
             candidates: vec![(EntityId(2), 0.9), (EntityId(1), 0.8)],
+            ..Selection::default()
         };
         let candidate = |id, path: &[usize]| Candidate {
             entity: EntityId(id),

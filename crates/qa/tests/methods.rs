@@ -8,13 +8,14 @@ use std::path::{Path, PathBuf};
 use wherefore::answer::Status;
 use wherefore::graph::toy;
 use wherefore::model::checkpoint::{self, Description};
+use wherefore::model::gnn2r;
 use wherefore::model::qr_gat::{Config, Network};
 use wherefore::model::tensor::Device;
 use wherefore::model::{Random, encode};
 use wherefore::{Answer, PipelineConfig, Question};
 
 /// Name of the method, and its file in `configs/`.
-const METHODS: [(&str, &str); 4] = [
+const METHODS: [(&str, &str); 5] = [
     ("walk", include_str!("../../../configs/walk.toml")),
     ("overlap", include_str!("../../../configs/overlap.toml")),
     (
@@ -22,6 +23,19 @@ const METHODS: [(&str, &str); 4] = [
         include_str!("../../../configs/similarity.toml"),
     ),
     ("qsrag", include_str!("../../../configs/qsrag.toml")),
+    ("gnn2r", include_str!("../../../configs/gnn2r.toml")),
+];
+
+/// The same for methods that ask a language model.
+const WITH_MODEL: [(&str, &str); 5] = [
+    ("kg-rag", include_str!("../../../configs/kg-rag.toml")),
+    (
+        "kg-rag-relations",
+        include_str!("../../../configs/kg-rag-relations.toml"),
+    ),
+    ("llm", include_str!("../../../configs/llm.toml")),
+    ("llm+qd", include_str!("../../../configs/llm-qd.toml")),
+    ("llm+kg", include_str!("../../../configs/llm-kg.toml")),
 ];
 
 fn ask(config: &PipelineConfig, question: &str) -> Answer {
@@ -51,7 +65,7 @@ fn every_method_answers_with_verified_evidence() {
     for (method, file) in METHODS {
         let mut config = PipelineConfig::from_toml(file).unwrap();
         let place = tempfile::tempdir().unwrap();
-        let trained = config.set_model(&untrained(&place.path().join("model")));
+        let trained = config.set_model(&untrained(method, &place.path().join("model")));
         let answer = ask(&config, "Who is the mascot of the San Francisco Giants?");
         assert_eq!(answer.status, Status::Answered, "{method}");
         // what a network says that has learned nothing is right only in form
@@ -61,10 +75,43 @@ fn every_method_answers_with_verified_evidence() {
     }
 }
 
-/// A checkpoint of a QR-GAT that has learned nothing.
-fn untrained(folder: &Path) -> PathBuf {
+#[test]
+fn methods_with_a_model_answer_what_the_evidence_proves_and_mark_the_rest() {
+    let place = tempfile::tempdir().unwrap();
+    let script = place.path().join("script.jsonl");
+    std::fs::write(&script, r#"{"text": "ans: Lou Seal"}"#).unwrap();
+    for (method, file) in WITH_MODEL {
+        let mut config = PipelineConfig::from_toml(file).unwrap();
+        assert!(config.build().is_err(), "{method} needs a model");
+        config.set_llm(format!("script:{}", script.display()));
+        let question = Question::new("Who is the mascot of the San Francisco Giants?");
+        let pipeline = config.build().unwrap();
+        let answer = pipeline.answer(&question, &toy::graph(), &mut ()).unwrap();
+        assert_eq!(names(&answer), ["Lou Seal"], "{method}");
+        let alone = ["llm", "llm+qd"].contains(&method);
+        assert_eq!(answer.answers[0].ungrounded, alone, "{method}");
+        assert_eq!(answer.answers[0].rationale.is_empty(), alone, "{method}");
+        let in_steps = method.starts_with("kg-rag") || method == "llm+qd";
+        assert_eq!(answer.trace.is_some(), in_steps, "{method}");
+    }
+}
+
+/// A checkpoint of the method's network that has learned nothing.
+fn untrained(method: &str, folder: &Path) -> PathBuf {
+    let dim = encode::open("static").unwrap().dim();
+    if method == "gnn2r" {
+        let sizes = gnn2r::Config {
+            dim,
+            hidden: 8,
+            ..gnn2r::Config::default()
+        };
+        let network = gnn2r::Network::new(sizes.clone(), &mut Random::new(7), &Device::Cpu);
+        let description = Description::of::<gnn2r::Network>(sizes, "static", 7);
+        checkpoint::save(folder, &description, &network.unwrap(), None).unwrap();
+        return folder.to_owned();
+    }
     let sizes = Config {
-        dim: encode::open("static").unwrap().dim(),
+        dim,
         hidden: 8,
         answers: true,
         ..Config::default()
@@ -77,7 +124,7 @@ fn untrained(folder: &Path) -> PathBuf {
 
 #[test]
 fn the_files_state_what_the_names_mean() {
-    for (method, file) in METHODS {
+    for (method, file) in METHODS.into_iter().chain(WITH_MODEL) {
         let config = PipelineConfig::from_toml(file).unwrap();
         assert_eq!(Some(config), PipelineConfig::of_method(method), "{method}");
     }

@@ -4,13 +4,15 @@ use std::io::{self, IsTerminal};
 use std::path::Path;
 
 use anyhow::Context;
+use serde::Serialize;
 use wherefore::answer::{Answer, AnswerEntity, Status, Trace};
-use wherefore::config::SelectorConfig;
+use wherefore::config::{RetrieverConfig, SelectorConfig};
+use wherefore::retrieve::gnn2r::Explanation;
 use wherefore::{Observer, PipelineConfig, Question, Stage};
 
 use super::{pipeline_config, read_text};
 use crate::args::Ask;
-use crate::errors::Exit;
+use crate::errors::{Exit, UserError};
 use crate::language;
 use crate::open::open;
 use crate::output::{Arrows, Output, counted, shown};
@@ -27,23 +29,29 @@ pub(crate) fn run(args: &Ask, output: &Output) -> anyhow::Result<Exit> {
     let graph = open(&args.graph)?;
     let model = language::open(&args.llm, &config)?;
     let pipeline = config.build_with(model.map(|model| language::watched(model, output)))?;
-    let mut notes = Notes::default();
-    let answer = pipeline.answer(&question, graph.as_ref(), &mut notes)?;
-    for note in notes.0.iter().chain(&answer.notes) {
+    let mut seen = Seen::default();
+    let answer = pipeline.answer(&question, graph.as_ref(), &mut seen)?;
+    for note in seen.notes.iter().chain(&answer.notes) {
         output.note("note", note);
     }
     for held in &answer.withheld {
         output.note("withheld", &format!("{}: {}", held.name, held.reason));
     }
     if let Some(path) = &args.html {
-        wherefore_lab::report::write_answer(path, &answer)
+        wherefore_lab::report::write_answer(path, &answer, seen.explanation.as_ref())
             .with_context(|| format!("cannot write the picture `{}`", path.display()))?;
         output.note("picture", &path.display().to_string());
     }
     if output.json {
-        output.print_json(&answer)?;
+        output.print_json(&Told {
+            answer: &answer,
+            explanation: seen.explanation.as_ref(),
+        })?;
     } else {
         output.print(&written(&answer, output))?;
+        if let Some(explanation) = &seen.explanation {
+            output.print(&explained(explanation))?;
+        }
     }
     if answer.status == Status::Answered {
         return Ok(Exit::Done);
@@ -60,6 +68,19 @@ fn config(args: &Ask) -> anyhow::Result<PipelineConfig> {
         args.method.as_deref(),
         args.model.as_deref(),
     )?;
+    if args.explain {
+        match &mut config.retrieve {
+            RetrieverConfig::Gnn2r(gnn2r) => gnn2r.explain = true,
+            _ => {
+                return Err(UserError {
+                    code: "usage",
+                    message: "this method has no layers to explain".into(),
+                    hint: "leave `--explain` out, or ask with `--method gnn2r`".into(),
+                }
+                .into());
+            }
+        }
+    }
     if let Some(k) = args.top_k {
         match &mut config.select {
             SelectorConfig::TopK(top_k) => top_k.k = k as usize,
@@ -81,16 +102,51 @@ fn question(args: &Ask) -> anyhow::Result<String> {
     Ok(args.question.clone())
 }
 
-/// What the retriever had to leave out.
+/// What the retriever had to leave out, and what it did.
 #[derive(Default)]
-struct Notes(Vec<String>);
+struct Seen {
+    notes: Vec<String>,
+    explanation: Option<Explanation>,
+}
 
-impl Observer for Notes {
+impl Observer for Seen {
     fn stage(&mut self, stage: Stage<'_>) {
         if let Stage::Retrieved(scored) = stage {
-            self.0.clone_from(&scored.notes);
+            self.notes.clone_from(&scored.notes);
+            self.explanation.clone_from(&scored.explanation);
         }
     }
+}
+
+/// The answer as JSON, with what was explained.
+#[derive(Serialize)]
+struct Told<'a> {
+    #[serde(flatten)]
+    answer: &'a Answer,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    explanation: Option<&'a Explanation>,
+}
+
+/// How much each triple of the rationale was heard, layer by layer.
+fn explained(explanation: &Explanation) -> String {
+    let mut text =
+        String::from("\nattention (what the tail hears of the head, and the head of the tail)\n");
+    let rows = explanation.layers.first().map_or(0, |l| l.attention.len());
+    for row in 0..rows {
+        let [head, relation, tail] = &explanation.layers[0].attention[row].0;
+        text += &format!(
+            "  {} → {} → {}\n   ",
+            shown(head),
+            shown(relation),
+            shown(tail)
+        );
+        for (number, layer) in explanation.layers.iter().enumerate() {
+            let (_, tail, head) = &layer.attention[row];
+            text += &format!("  layer {}: {tail:.2} {head:.2}", number + 1);
+        }
+        text.push('\n');
+    }
+    text
 }
 
 /// The answer for people.

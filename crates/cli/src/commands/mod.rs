@@ -61,7 +61,7 @@ fn pipeline_config(
         return Err(UserError {
             code: "usage",
             message: "this method takes no checkpoint".into(),
-            hint: "leave `--model` out, or ask with `--method qsrag`".into(),
+            hint: "leave `--model` out, or ask with `--method qsrag` or `--method gnn2r`".into(),
         }
         .into());
     }

@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use serde_json::{Map, json};
-use wherefore::model::tensor::device;
+use wherefore::model::tensor::{Device, device};
 use wherefore_lab::questions::{self, GoldQuestion};
+use wherefore_lab::supervise::ShortestPaths;
 use wherefore_lab::sweep;
-use wherefore_lab::train::{self, Judged, Labels, Task, TrainConfig};
+use wherefore_lab::train::{self, Gnn2rTrainConfig, Labels, Settings, Task, TrainConfig};
 
 use crate::args::Train;
 use crate::errors::Exit;
@@ -16,18 +17,67 @@ use crate::output::Output;
 use crate::progress::{Progress, Unit};
 
 pub(crate) fn run(args: &Train, output: &Output) -> anyhow::Result<Exit> {
-    let config = config(args)?;
-    config.check()?;
+    match args.method.as_str() {
+        "gnn2r" => {
+            let config: Gnn2rTrainConfig = config(args)?;
+            config.check()?;
+            let weak = Labels::Weak(ShortestPaths::default());
+            run_with(args, output, (config.seed, weak), |task, device, see| {
+                let trained = train::gnn2r(task, &config, device, see)?;
+                let measured = format!("{}; both steps: {}", trained.best, trained.answers);
+                let passes = trained.epochs.len() + trained.sentence_epochs.len();
+                Ok(Report {
+                    json: serde_json::to_value(&trained).context("cannot write JSON")?,
+                    questions: [trained.questions, trained.left_out, passes, trained.valid],
+                    measured,
+                    index: false,
+                })
+            })
+        }
+        _ => {
+            let config: TrainConfig = config(args)?;
+            config.check()?;
+            let weak = config.supervision.labels(config.neighbourhood.hops);
+            run_with(args, output, (config.seed, weak), |task, device, see| {
+                let trained = train::qr_gat(task, &config, device, see)?;
+                let passes = trained.epochs.len();
+                Ok(Report {
+                    json: serde_json::to_value(&trained).context("cannot write JSON")?,
+                    questions: [trained.questions, trained.left_out, passes, trained.valid],
+                    measured: trained.best.to_string(),
+                    index: true,
+                })
+            })
+        }
+    }
+}
+
+/// What a training came to, for people and programs.
+struct Report {
+    json: serde_json::Value,
+    /// Learned from, left out, passes, judged by.
+    questions: [usize; 4],
+    measured: String,
+    /// Whether `wherefore index` makes asking faster.
+    index: bool,
+}
+
+fn run_with(
+    args: &Train,
+    output: &Output,
+    (seed, weak): (u64, Labels),
+    train: impl FnOnce(&Task<'_>, &Device, &mut dyn FnMut(train::Progress)) -> anyhow::Result<Report>,
+) -> anyhow::Result<Exit> {
     let device = device(&args.device).map_err(wherefore::Error::from)?;
-    let mut train = read(&args.questions, args)?;
+    let mut questions = read(&args.questions, args)?;
     let valid = match args.valid.is_empty() {
         false => read(&args.valid, args)?,
         true => {
-            let count = (train.len() / 10).max(1);
-            let valid = sweep::sample(&train, count, config.seed);
+            let count = (questions.len() / 10).max(1);
+            let valid = sweep::sample(&questions, count, seed);
             // questions keep their order, and so do those that were drawn
             let mut drawn = valid.iter().peekable();
-            train.retain(|q| drawn.next_if(|d| *d == q).is_none());
+            questions.retain(|q| drawn.next_if(|d| *d == q).is_none());
             output.note(
                 "valid",
                 &format!(
@@ -38,12 +88,12 @@ pub(crate) fn run(args: &Train, output: &Output) -> anyhow::Result<Exit> {
             valid
         }
     };
-    let all = train.iter().chain(&valid);
+    let all = questions.iter().chain(&valid);
     let graph = open_for(args.graph.as_deref(), all, &args.questions[0])?;
     let labels = match &args.labels {
         Some(path) => Labels::read(path)
             .with_context(|| format!("cannot read the labels `{}`", path.display()))?,
-        None => config.supervision.labels(config.neighbourhood.hops),
+        None => weak,
     };
     let names = |paths: &[PathBuf]| -> Vec<String> {
         let name = |path: &PathBuf| path.file_name().map(|n| n.to_string_lossy().into_owned());
@@ -53,11 +103,11 @@ pub(crate) fn run(args: &Train, output: &Output) -> anyhow::Result<Exit> {
     data.insert("graph".into(), json!(graph.identity()));
     data.insert("questions".into(), json!(names(&args.questions)));
     data.insert("valid".into(), json!(names(&args.valid)));
-    data.insert("train_questions".into(), json!(train.len()));
+    data.insert("train_questions".into(), json!(questions.len()));
     data.insert("valid_questions".into(), json!(valid.len()));
     let task = Task {
         graph: graph.as_ref(),
-        train: &train,
+        train: &questions,
         valid: &valid,
         labels,
         data,
@@ -66,55 +116,51 @@ pub(crate) fn run(args: &Train, output: &Output) -> anyhow::Result<Exit> {
         restart: args.restart,
     };
     let mut shown = Shown { bar: None, output };
-    let trained = train::qr_gat(&task, &config, &device, &mut |progress| {
-        shown.see(&progress);
-    });
+    let report = train(&task, &device, &mut |progress| shown.see(&progress));
     drop(shown);
-    let trained =
-        trained.with_context(|| format!("cannot train the checkpoint `{}`", args.out.display()))?;
+    let report =
+        report.with_context(|| format!("cannot train the checkpoint `{}`", args.out.display()))?;
     if output.json {
-        output.print_json(&trained)?;
-    } else {
-        let left_out = match trained.left_out {
-            0 => String::new(),
-            n => format!(" ({n} more have no path from a topic to an answer)"),
+        output.print_json(&report.json)?;
+        return Ok(Exit::Done);
+    }
+    let [learned, left_out, passes, judged] = report.questions;
+    let left_out = match left_out {
+        0 => String::new(),
+        n => format!(" ({n} more have no path from a topic to an answer)"),
+    };
+    output.print(&format!(
+        "{}\nlearned from {learned} questions{left_out} in {passes} passes; on {judged} validation \
+         questions: {}\n",
+        args.out.display(),
+        report.measured,
+    ))?;
+    if let Some(graph) = args.graph.as_ref().filter(|g| !g.starts_with('@')) {
+        let model = args.out.display();
+        let index = match report.index {
+            true => format!("wherefore index {graph} --model {model}; "),
+            false => String::new(),
         };
-        output.print(&format!(
-            "{}\nlearned from {} questions{left_out} in {} passes; on {} validation questions: {}\n",
-            trained.checkpoint.display(),
-            trained.questions,
-            trained.epochs.len(),
-            trained.valid,
-            judged(&trained.best),
-        ))?;
-        if let Some(graph) = args.graph.as_ref().filter(|g| !g.starts_with('@')) {
-            let model = args.out.display();
-            output.note(
-                "next",
-                &format!(
-                    "wherefore index {graph} --model {model}; \
-                     wherefore ask {graph} 'QUESTION' --model {model}"
-                ),
-            );
-        }
+        let ask = format!("{index}wherefore ask {graph} 'QUESTION' --model {model}");
+        output.note("next", &ask);
     }
     Ok(Exit::Done)
 }
 
-fn config(args: &Train) -> anyhow::Result<TrainConfig> {
+fn config<C: Settings + Default>(args: &Train) -> anyhow::Result<C> {
     let mut config = match &args.config {
-        None => TrainConfig::default(),
+        None => C::default(),
         Some(path) => {
             let text = super::read_text(path, 1 << 20)?;
-            TrainConfig::from_toml(&text)
+            C::from_toml(&text)
                 .with_context(|| format!("cannot use the settings `{}`", path.display()))?
         }
     };
     if let Some(encoder) = &args.encoder {
-        config.encoder.clone_from(encoder);
+        config.set_encoder(encoder);
     }
     if let Some(seed) = args.seed {
-        config.seed = seed;
+        config.set_seed(seed);
     }
     for (setting, value) in &args.set {
         config.set(setting, value)?;
@@ -148,6 +194,13 @@ impl Shown<'_> {
                     Unit::Count("questions"),
                 );
             }
+            train::Progress::Exploring { done, total } => {
+                self.bar("looking at candidates").at(
+                    *done as u64,
+                    Some(*total as u64),
+                    Unit::Count("questions"),
+                );
+            }
             train::Progress::Encoding { done, total } => {
                 self.bar("encoding labels").at(
                     *done as u64,
@@ -170,12 +223,12 @@ impl Shown<'_> {
                 bar.note(&format!("pass {epoch}, loss {loss:.4}"));
                 bar.at(*done as u64, Some(*total as u64), Unit::Count("steps"));
             }
-            train::Progress::Epoch(epoch) => {
+            train::Progress::Epoch(pass) => {
                 self.bar = None;
-                let best = if epoch.best { " (best)" } else { "" };
+                let best = if pass.best { " (best)" } else { "" };
                 self.output.note(
-                    &format!("pass {}", epoch.epoch),
-                    &format!("loss {:.4}, {}{best}", epoch.loss, judged(&epoch.valid)),
+                    &format!("pass {}", pass.epoch),
+                    &format!("loss {:.4}, {}{best}", pass.loss, pass.valid),
                 );
             }
         }
@@ -189,22 +242,6 @@ impl Shown<'_> {
         let begin = || (label, Progress::begin(label, output));
         &self.bar.get_or_insert_with(begin).1
     }
-}
-
-fn judged(valid: &Judged) -> String {
-    let recalls = |of: &std::collections::BTreeMap<usize, f64>| -> String {
-        let each: Vec<String> = of.iter().map(|(k, r)| format!("{r:.3}@{k}")).collect();
-        each.join(" ")
-    };
-    let mut text = format!(
-        "triple recall {}, answer recall {}",
-        recalls(&valid.triple_recall),
-        recalls(&valid.answer_recall)
-    );
-    if let Some(hit) = valid.hit_at_1 {
-        text += &format!(", Hit@1 {hit:.3}");
-    }
-    text
 }
 
 /// For clap: `KEY=VALUE`.

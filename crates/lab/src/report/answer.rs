@@ -6,7 +6,9 @@ use std::path::Path;
 
 use wherefore::Answer;
 use wherefore::answer::{Evidence, Trace};
+use wherefore::retrieve::gnn2r::Explanation;
 
+use super::layers;
 use super::network::{self, Part};
 use super::page::{escape, page};
 use crate::aside;
@@ -17,13 +19,13 @@ const DRAWN: usize = 24;
 /// Triples in the table.
 const LISTED: usize = 200;
 
-/// Writes the page of an answer, aside and then renamed.
-pub fn write_answer(path: &Path, answer: &Answer) -> Result<()> {
-    aside::write(path, answer_html(answer))
+/// Writes the page of an answer, aside and then renamed; with what a network did, if that is known.
+pub fn write_answer(path: &Path, answer: &Answer, explanation: Option<&Explanation>) -> Result<()> {
+    aside::write(path, answer_html(answer, explanation))
 }
 
 /// The page of an answer.
-pub fn answer_html(answer: &Answer) -> String {
+pub fn answer_html(answer: &Answer, explanation: Option<&Explanation>) -> String {
     let mut body = format!("<h1>{}</h1>", escape(&answer.question));
     match &answer.reason {
         Some(reason) if answer.answers.is_empty() => {
@@ -60,6 +62,9 @@ pub fn answer_html(answer: &Answer) -> String {
     body += &picture(answer);
     body += "<p class=\"dim\">Topics are purple, answers green; each edge has its confidence.</p>";
     body += &table(&answer.evidence);
+    if let Some(explanation) = explanation {
+        body += &layers::draw(explanation);
+    }
     page(&format!("Wherefore: {}", answer.question), &body)
 }
 
@@ -151,7 +156,7 @@ mod tests {
         let pipeline = PipelineConfig::default().build().unwrap();
         let question = Question::new("Which stadium do the San Francisco Giants play in?");
         let answer = pipeline.answer(&question, &toy::graph(), &mut ()).unwrap();
-        let html = answer_html(&answer);
+        let html = answer_html(&answer, None);
         assert!(html.contains("class=\"topic\"") && html.contains("class=\"right\""));
         assert!(html.contains("Oracle Park"));
         let score = format!(
@@ -161,7 +166,7 @@ mod tests {
         assert!(html.contains(&format!(" {score}<title>")), "{html}");
         let place = tempfile::tempdir().unwrap();
         let file = place.path().join("answer.html");
-        write_answer(&file, &answer).unwrap();
+        write_answer(&file, &answer, None).unwrap();
         assert_eq!(std::fs::read_to_string(&file).unwrap(), html);
     }
 
@@ -202,7 +207,7 @@ mod tests {
             reason: Some("nothing & nobody".into()),
             ..Answer::default()
         };
-        let html = answer_html(&answer);
+        let html = answer_html(&answer, None);
         assert!(!html.contains("<script>alert"));
         assert!(html.contains("nothing &amp; nobody"));
     }

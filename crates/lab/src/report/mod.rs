@@ -1,6 +1,7 @@
 //! One self-contained HTML page for one or several runs side by side.
 
 mod answer;
+mod layers;
 mod network;
 mod page;
 mod svg;

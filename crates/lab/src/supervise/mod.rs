@@ -2,6 +2,8 @@
 
 mod relation_paths;
 mod shortest_paths;
+mod votes;
 
 pub use relation_paths::RelationPaths;
 pub use shortest_paths::{Positives, ShortestPaths, SubgraphLabels};
+pub use votes::{Votes, votes};

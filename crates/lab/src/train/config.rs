@@ -1,5 +1,6 @@
 //! The settings of a training.
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use wherefore::model::optimise::AdamWConfig;
 use wherefore::model::qr_gat::Config;
@@ -7,6 +8,48 @@ use wherefore::retrieve::NeighbourhoodConfig;
 
 use super::labels::Supervision;
 use crate::error::{Error, Result};
+
+/// Settings that a file or `--set` can change.
+pub trait Settings: Serialize + DeserializeOwned {
+    /// Reads settings from TOML; what is left out has its default.
+    fn from_toml(text: &str) -> Result<Self> {
+        toml::from_str(text)
+            .map_err(|e| Error::BadSetting(format!("the settings do not parse: {}", e.message())))
+    }
+
+    /// Sets `a.b=value`, as in `sizes.hidden=128`.
+    fn set(&mut self, setting: &str, value: &str) -> Result<()> {
+        let mut table = toml::Table::try_from(&*self)
+            .map_err(|e| Error::BadSetting(format!("the settings cannot be written: {e}")))?;
+        // what is no TOML value is a text
+        let value = format!("x = {value}")
+            .parse::<toml::Table>()
+            .ok()
+            .and_then(|mut t| t.remove("x"))
+            .unwrap_or_else(|| toml::Value::String(value.to_owned()));
+        crate::sweep::set(&mut table, setting, &value)?;
+        *self = table
+            .try_into()
+            .map_err(|e| Error::BadSetting(format!("`{setting}`: {}", e.message())))?;
+        Ok(())
+    }
+
+    /// Names the encoder.
+    fn set_encoder(&mut self, encoder: &str);
+
+    /// Gives the seed.
+    fn set_seed(&mut self, seed: u64);
+}
+
+impl Settings for TrainConfig {
+    fn set_encoder(&mut self, encoder: &str) {
+        encoder.clone_into(&mut self.encoder);
+    }
+
+    fn set_seed(&mut self, seed: u64) {
+        self.seed = seed;
+    }
+}
 
 /// Everything that can be set of a training.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -69,29 +112,6 @@ impl Default for TrainConfig {
 }
 
 impl TrainConfig {
-    /// Reads settings from TOML; what is left out has its default.
-    pub fn from_toml(text: &str) -> Result<Self> {
-        toml::from_str(text)
-            .map_err(|e| Error::BadSetting(format!("the settings do not parse: {}", e.message())))
-    }
-
-    /// Sets `a.b=value`, as in `sizes.hidden=128`.
-    pub fn set(&mut self, setting: &str, value: &str) -> Result<()> {
-        let mut table = toml::Table::try_from(&*self)
-            .map_err(|e| Error::BadSetting(format!("the settings cannot be written: {e}")))?;
-        // what is no TOML value is a text
-        let value = format!("x = {value}")
-            .parse::<toml::Table>()
-            .ok()
-            .and_then(|mut t| t.remove("x"))
-            .unwrap_or_else(|| toml::Value::String(value.to_owned()));
-        crate::sweep::set(&mut table, setting, &value)?;
-        *self = table
-            .try_into()
-            .map_err(|e| Error::BadSetting(format!("`{setting}`: {}", e.message())))?;
-        Ok(())
-    }
-
     /// Refuses settings with which nothing can be learned.
     pub fn check(&self) -> Result<()> {
         self.sizes.check()?;

@@ -1,13 +1,15 @@
 //! How good a network is on the validation questions: by the code that answers.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use wherefore::model::qr_gat::{Network, Scorer, Scratch, Table};
 
 use super::examples::{Example, Examples, HEAD, POSITIVE, TAIL};
-use super::{subgraph, topic_flags};
+use super::qr_gat::subgraph;
+use super::topic_flags;
 use crate::error::Result;
 use crate::metrics::recall_at;
 
@@ -36,6 +38,25 @@ impl Judged {
                     self.hit_at_1.unwrap_or_default(),
                     other.hit_at_1.unwrap_or_default(),
                 )
+    }
+}
+
+impl fmt::Display for Judged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let recalls = |of: &BTreeMap<usize, f64>| -> String {
+            let each: Vec<String> = of.iter().map(|(k, r)| format!("{r:.3}@{k}")).collect();
+            each.join(" ")
+        };
+        write!(
+            f,
+            "triple recall {}, answer recall {}",
+            recalls(&self.triple_recall),
+            recalls(&self.answer_recall)
+        )?;
+        match self.hit_at_1 {
+            Some(hit) => write!(f, ", Hit@1 {hit:.3}"),
+            None => Ok(()),
+        }
     }
 }
 

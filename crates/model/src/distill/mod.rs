@@ -21,7 +21,7 @@ mod train;
 use crate::encode::{Encoder, StaticTable, TransformerEncoder, WordPiece};
 use crate::{Error, Result};
 
-use self::pca::Components;
+pub(crate) use self::pca::Components;
 pub use self::train::Training;
 
 /// What can be chosen about a table.

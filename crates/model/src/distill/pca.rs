@@ -17,15 +17,20 @@
 use rayon::prelude::*;
 
 /// Directions of most spread, most first.
-pub(super) struct Components {
+pub(crate) struct Components {
     rows: Vec<Vec<f64>>, // [kept, dim]
     /// The part of the mean squared length that the kept directions hold.
     pub(super) kept: f64,
 }
 
 impl Components {
+    /// The directions, each of length 1.
+    pub(crate) fn rows(&self) -> &[Vec<f64>] {
+        &self.rows
+    }
+
     /// The first `keep` components of `vectors`, rows of `dim` numbers.
-    pub(super) fn of(vectors: &[f32], dim: usize, keep: usize) -> Self {
+    pub(crate) fn of(vectors: &[f32], dim: usize, keep: usize) -> Self {
         let mut matrix = second_moments(vectors, dim);
         orthogonalise(&mut matrix);
         let mut found: Vec<(f64, Vec<f64>)> = matrix

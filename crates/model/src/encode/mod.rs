@@ -12,7 +12,8 @@ mod hashing;
 mod model2vec;
 pub(crate) mod simd;
 mod static_table;
-mod transformer;
+mod tokens;
+pub(crate) mod transformer;
 mod wordpiece;
 
 use std::path::Path;
@@ -23,6 +24,7 @@ use crate::{Error, Result};
 
 pub use hashing::HashingEncoder;
 pub use static_table::StaticTable;
+pub use tokens::TokenStates;
 pub use transformer::{Pooling, Precision, TransformerEncoder, TransformerOptions};
 pub use wordpiece::WordPiece;
 
@@ -45,6 +47,18 @@ pub trait Encoder: Send + Sync {
     fn encode_queries(&self, texts: &[&str]) -> Result<Embeddings> {
         self.encode(texts)
     }
+
+    /// The vectors of each text's tokens, in their order. An encoder that knows no tokens takes
+    /// words for them.
+    fn token_states(&self, texts: &[&str]) -> Result<TokenStates> {
+        let mut states = TokenStates::new(self.dim());
+        for text in texts {
+            let words = text.split(|c: char| !c.is_alphanumeric());
+            let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+            states.push(self.encode(&words)?.values());
+        }
+        Ok(states)
+    }
 }
 
 impl<E: Encoder + ?Sized> Encoder for Arc<E> {
@@ -62,6 +76,10 @@ impl<E: Encoder + ?Sized> Encoder for Arc<E> {
 
     fn encode_queries(&self, texts: &[&str]) -> Result<Embeddings> {
         (**self).encode_queries(texts)
+    }
+
+    fn token_states(&self, texts: &[&str]) -> Result<TokenStates> {
+        (**self).token_states(texts)
     }
 }
 

@@ -16,6 +16,7 @@
 //! token to row.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -26,7 +27,7 @@ use serde::{Deserialize, Serialize};
 use tokenizers::Tokenizer;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::{Embeddings, Encoder, WordPiece, normalise};
+use super::{Embeddings, Encoder, TokenStates, WordPiece, normalise};
 use crate::{Error, Result};
 
 const MAGIC: &[u8; 8] = b"WFTABLE1";
@@ -272,6 +273,17 @@ impl Encoder for StaticTable {
                 Ok::<(), Error>(())
             })?;
         Ok(Embeddings::new(values, self.dim))
+    }
+
+    fn token_states(&self, texts: &[&str]) -> Result<TokenStates> {
+        let mut states = TokenStates::new(self.dim);
+        let (mut ids, mut known) = (Vec::new(), HashMap::new());
+        for text in texts {
+            ids.clear();
+            self.add_tokens(text, &mut ids)?;
+            states.push_ids(&ids, &mut known, |id, row| self.sum(&[id], row));
+        }
+        Ok(states)
     }
 }
 

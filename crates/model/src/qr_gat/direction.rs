@@ -6,12 +6,12 @@ use std::ops::Range;
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
-use super::panels::Panels;
 use super::parameters::{Direction, name};
 use super::pass::{Pass, Weights};
 use super::plan::{Grouped, Layer, Places, number};
 use super::{Ablation, Config, Rows, Subgraph};
 use crate::tensor::lanes::dot;
+use crate::tensor::panels::Panels;
 use crate::tensor::{add_to, vectorise};
 
 /// Rows that one thread takes at a time.

@@ -57,7 +57,6 @@ mod attention;
 mod batch;
 mod direction;
 mod network;
-mod panels;
 mod parameters;
 mod pass;
 mod plan;

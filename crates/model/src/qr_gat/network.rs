@@ -12,6 +12,7 @@ use super::batch::{Batch, Edges, Meetings};
 use super::parameters::{Direction, initial, name, shapes};
 use super::triples::score;
 use super::{Ablation, Config, EPSILON};
+use crate::checkpoint::{Kept, variables};
 use crate::tensor::{dropout, gather, layer_norm, product_with_constant};
 use crate::{Error, Random, Result};
 
@@ -36,30 +37,11 @@ impl Network {
     /// A network from its tensors by name, as a checkpoint has them.
     pub fn from_tensors(
         config: Config,
-        mut tensors: HashMap<String, Tensor>,
+        tensors: HashMap<String, Tensor>,
         device: &Device,
     ) -> Result<Self> {
         config.check()?;
-        let mut parameters = BTreeMap::new();
-        for (name, wanted) in shapes(&config) {
-            let missing = || Error::Parameter {
-                tensor: name.clone(),
-                reason: format!("there is none of shape {wanted:?}"),
-            };
-            let tensor = tensors.remove(&name).ok_or_else(missing)?;
-            if tensor.dims() != wanted {
-                let reason = format!("its shape is {:?} and not {wanted:?}", tensor.dims());
-                return Err(Error::Parameter {
-                    tensor: name,
-                    reason,
-                });
-            }
-            parameters.insert(name, Var::from_tensor(&tensor.to_device(device)?)?);
-        }
-        if let Some(tensor) = tensors.into_keys().min() {
-            let reason = "the network has no such tensor".into();
-            return Err(Error::Parameter { tensor, reason });
-        }
+        let parameters = variables(shapes(&config), tensors, device)?;
         Ok(Self {
             config,
             device: device.clone(),
@@ -274,6 +256,35 @@ pub fn balance(labels: &[bool], cap: f32) -> f32 {
     match positives {
         0 => 1.0,
         _ => ((labels.len() - positives) as f32 / positives as f32).clamp(1.0, cap.max(1.0)),
+    }
+}
+
+impl Kept for Network {
+    const METHOD: &'static str = "qr-gat";
+    type Sizes = Config;
+
+    fn check(sizes: &Config) -> Result<()> {
+        sizes.check()
+    }
+
+    fn dim(sizes: &Config) -> usize {
+        sizes.dim
+    }
+
+    fn shapes(sizes: &Config) -> Vec<(String, Vec<usize>)> {
+        shapes(sizes)
+    }
+
+    fn from_tensors(
+        sizes: Config,
+        tensors: HashMap<String, Tensor>,
+        device: &Device,
+    ) -> Result<Self> {
+        Self::from_tensors(sizes, tensors, device)
+    }
+
+    fn parameters(&self) -> &BTreeMap<String, Var> {
+        &self.parameters
     }
 }
 

@@ -106,13 +106,10 @@ pub(crate) fn initial(
         } else if shape.len() == 1 {
             vec![0.0; count]
         } else {
-            let bound = match name.as_str() {
-                "m_q" | "m_r" => 1.0,
-                _ => (6.0 / (shape[0] + shape[1]) as f32).sqrt(),
-            };
-            (0..count)
-                .map(|_| (2.0 * random.uniform() - 1.0) * bound)
-                .collect()
+            match name.as_str() {
+                "m_q" | "m_r" => random.within(1.0, count),
+                _ => random.glorot(shape[0], shape[1]),
+            }
         };
         let values = Tensor::from_vec(values, shape, &Device::Cpu)?.to_device(device)?;
         Ok((name, Var::from_tensor(&values)?))

@@ -10,10 +10,10 @@
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
-use super::panels::Panels;
 use super::plan::{Grouped, Layer};
 use super::{EPSILON, SLOPE};
 use crate::tensor::lanes::{exp_all, leaky_dot, moments};
+use crate::tensor::panels::Panels;
 
 /// Rows that one thread takes at a time.
 const ROWS: usize = 16;

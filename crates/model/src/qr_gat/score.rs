@@ -21,12 +21,12 @@ use rayon::prelude::*;
 
 use super::direction::{Question, Stack, Way, resize};
 use super::network::Network;
-use super::panels::Panels;
 use super::parameters::Direction;
 use super::plan::Grouped;
 use super::{Ablation, Config, Projected, Rows, Subgraph};
 use crate::tensor::add_to;
 use crate::tensor::lanes::relu_dot;
+use crate::tensor::panels::Panels;
 use crate::{Error, Result};
 
 /// Triples that one thread takes at a time.

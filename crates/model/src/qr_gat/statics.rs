@@ -9,7 +9,7 @@ use std::ops::Range;
 use half::f16;
 use half::slice::HalfFloatSliceExt;
 
-use super::panels::Panels;
+use crate::tensor::panels::Panels;
 use crate::{Error, Result};
 
 /// A matrix that is read by rows.

@@ -9,14 +9,17 @@
 //! layer_norm       y = γ·(x − mean x)/√(var x + ε) + β
 //! leaky_relu       y = max(x, slope·x)
 //! dropout          y = x·b/(1 − p)                               b is 0 with probability p
+//! gru              the last state of each sequence               see its file
 //! ```
 //!
 //! Entries are rows, and columns are independent. On the CPU each operation is one fused pass over
 //! memory, in parallel over output rows and in an order that does not depend on the number of
 //! threads; on another device it is composed of candle's own operations, with the same result.
 
+pub(crate) mod gru;
 pub(crate) mod lanes;
 mod norm;
+pub(crate) mod panels;
 mod product;
 mod segment;
 
@@ -24,6 +27,7 @@ use candle_core::{CpuStorage, Layout, Storage, StorageRef};
 use pulp::{Arch, Simd, WithSimd};
 
 pub use candle_core::{Device, Result, Tensor, Var};
+pub use gru::{Order, Sequences, gru};
 pub use norm::layer_norm;
 pub(crate) use product::product_with_constant;
 pub use segment::{Segments, gather, segment_max, segment_mean, segment_softmax, segment_sum};

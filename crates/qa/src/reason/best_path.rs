@@ -244,13 +244,13 @@ mod tests {
         candidates: &[(&str, f32)],
     ) -> Vec<(String, f32)> {
         let mut selection = Selection {
-            plans: Vec::new(),
             triples: graph.triples().zip(scores.iter().copied()).collect(),
             topics: vec![named(graph, topic)],
             candidates: candidates
                 .iter()
                 .map(|&(name, score)| (named(graph, name), score))
                 .collect(),
+            ..Selection::default()
         };
         selection.triples.sort_by(|a, b| b.1.total_cmp(&a.1));
         let context = Context {

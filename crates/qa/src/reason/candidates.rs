@@ -198,7 +198,7 @@ mod tests {
                 triples: graph.triples().zip(scores.iter().copied()).collect(),
                 topics: vec![named("a")],
                 candidates: candidates.iter().map(|&(n, s)| (named(n), s)).collect(),
-                plans: Vec::new(),
+                ..Selection::default()
             },
             ..Context::default()
         };

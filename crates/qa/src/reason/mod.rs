@@ -4,6 +4,7 @@ mod best_path;
 mod budget;
 mod candidates;
 mod plan;
+mod rationale;
 mod reply;
 mod single_call;
 mod steps;
@@ -20,6 +21,7 @@ use crate::select::Selection;
 pub use best_path::{BestPath, BestPathConfig};
 pub use budget::Budget;
 pub use candidates::{Candidates, CandidatesConfig};
+pub use rationale::{Rationale, RationaleConfig};
 pub use single_call::{SingleCall, SingleCallConfig};
 pub use steps::{Choice, Steps, StepsConfig};
 
@@ -52,6 +54,7 @@ pub struct Candidate {
     /// Between 0 and 1.
     pub confidence: f32,
     /// Indices into the selection's triples: what it was drawn from, where the reasoner knows.
+    /// Several paths follow each other, each from a topic to the entity.
     pub path: Vec<usize>,
 }
 

@@ -27,6 +27,7 @@ use crate::error::{Error, Result};
 use crate::ground::Names;
 use crate::organize::{Context, one_line};
 use crate::question::Question;
+use crate::select::Selection;
 
 /// Tokens that a chat template adds around messages, at most.
 const TEMPLATE_TOKENS: usize = 64;
@@ -235,11 +236,18 @@ impl Reasoner for SingleCall {
         }
         let completion = meter.complete(&prompt, &self.config.decoding)?;
         let said = reply::read(&completion.text);
-        let names = Names::of(&context.selection, graph)?;
+        // what was not shown proves nothing
+        let nothing_shown = (!self.config.evidence).then(|| Selection {
+            topics: context.selection.topics.clone(),
+            ..Selection::default()
+        });
+        let shown = nothing_shown.as_ref().unwrap_or(&context.selection);
+        let names = Names::of(shown, graph)?;
         let mut conclusion = Conclusion {
             llm: meter.used,
             notes: meter.notes,
             text: Some(said.prose).filter(|prose| !prose.is_empty()),
+            evidence: nothing_shown,
             ..Conclusion::default()
         };
         for name in said.names {
@@ -275,7 +283,6 @@ mod tests {
 
     use super::*;
     use crate::organize::{Organizer, TripleLines};
-    use crate::select::Selection;
 
     fn reason(config: &SingleCallConfig, script: &str, context: usize) -> Result<Conclusion> {
         let graph = graph();

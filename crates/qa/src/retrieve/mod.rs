@@ -1,5 +1,6 @@
 //! Stages two and three: cut out the question's subgraph and score its triples.
 
+pub mod gnn2r;
 mod neighbourhood;
 mod overlap;
 pub mod qr_gat;
@@ -8,12 +9,13 @@ mod similarity;
 mod triple_encoder;
 mod vectors;
 
-use wherefore_graph::{EntityId, Graph, Hop, Subgraph};
+use wherefore_graph::{EntityId, Graph, Hop, Subgraph, Triple};
 
 use crate::error::Result;
 use crate::link::Link;
 use crate::question::Question;
 
+pub use gnn2r::{Gnn2r, Gnn2rConfig};
 pub use neighbourhood::{Neighbourhood, NeighbourhoodConfig};
 pub use overlap::{Overlap, OverlapConfig};
 pub use qr_gat::{QrGat, QrGatConfig};
@@ -21,7 +23,7 @@ pub use relation_walk::{RelationWalk, RelationWalkConfig};
 pub use similarity::{Similarity, SimilarityConfig};
 pub(crate) use triple_encoder::TripleEncoder;
 pub(crate) use vectors::relation_vectors;
-pub use vectors::{entity_texts_to_vectors, relation_texts_to_vectors};
+pub use vectors::{entity_texts_to_vectors, relation_texts_to_states, relation_texts_to_vectors};
 
 /// A question's subgraph with a score for every triple and every entity.
 ///
@@ -39,8 +41,34 @@ pub struct ScoredTriples {
     pub entity_scores: Vec<f32>,
     /// The sequences of relations that were followed, best first, where a method follows some.
     pub plans: Vec<Plan>,
+    /// The answers with what proves them, where a method knows.
+    pub rationales: Option<Rationales>,
     /// What had to be left out to keep the budget, in words for the user.
     pub notes: Vec<String>,
+    /// Milliseconds by phase, where a method has phases.
+    pub phases: Vec<(&'static str, f64)>,
+    /// What a network did, where it was asked for.
+    pub explanation: Option<gnn2r::Explanation>,
+}
+
+/// Answers with the subgraphs that prove them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Rationales {
+    /// What the subgraphs say, as a sentence; empty where a method makes none.
+    pub sentence: String,
+    /// The answers, best first.
+    pub answers: Vec<Rationale>,
+}
+
+/// One answer with its proof, in the ids of the whole graph.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Rationale {
+    /// The answer.
+    pub entity: EntityId,
+    /// Between 0 and 1.
+    pub confidence: f32,
+    /// Paths, each from a topic to the answer.
+    pub paths: Vec<Vec<Triple>>,
 }
 
 /// A topic and the relations to follow from it, in the ids of the whole graph.

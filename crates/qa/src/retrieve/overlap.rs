@@ -147,8 +147,8 @@ impl Retriever for Overlap {
             topics,
             triple_scores: scores.triples,
             entity_scores: scores.entities,
-            plans: Vec::new(),
             notes,
+            ..ScoredTriples::default()
         })
     }
 }

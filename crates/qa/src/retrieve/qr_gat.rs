@@ -181,7 +181,7 @@ impl Retriever for QrGat {
             topics: around.topics,
             notes: around.notes,
             subgraph: around.subgraph,
-            plans: Vec::new(),
+            ..ScoredTriples::default()
         })
     }
 }

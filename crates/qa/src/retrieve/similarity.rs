@@ -80,7 +80,7 @@ impl Retriever for Similarity {
             topics,
             notes,
             subgraph,
-            plans: Vec::new(),
+            ..ScoredTriples::default()
         })
     }
 }

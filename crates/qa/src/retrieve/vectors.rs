@@ -1,6 +1,7 @@
 //! Vectors of the labels of a graph, for networks that take them as input.
 
 use wherefore_graph::{EntityId, Graph, RelationId};
+use wherefore_model::encode::TokenStates;
 use wherefore_model::{Embeddings, Encoder};
 
 use crate::error::Result;
@@ -70,6 +71,13 @@ pub fn relation_texts_to_vectors(encoder: &dyn Encoder, texts: &[String]) -> Res
     let labels: Vec<String> = texts.iter().map(|text| opened(text)).collect();
     let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
     Ok(encoder.encode(&labels)?.values().to_vec())
+}
+
+/// The token vectors of each label of a relation, opened up into words.
+pub fn relation_texts_to_states(encoder: &dyn Encoder, texts: &[String]) -> Result<TokenStates> {
+    let labels: Vec<String> = texts.iter().map(|text| opened(text)).collect();
+    let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
+    Ok(encoder.token_states(&labels)?)
 }
 
 /// A triple in words: head, relation, tail; what has no name is left out.

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use wherefore_graph::{EntityId, Triple};
 
 use crate::error::Result;
-use crate::retrieve::{Plan, ScoredTriples};
+use crate::retrieve::{Plan, Rationales, ScoredTriples};
 
 pub use nucleus::{Nucleus, NucleusConfig};
 pub use threshold::{Threshold, ThresholdConfig};
@@ -27,6 +27,8 @@ pub struct Selection {
     pub candidates: Vec<(EntityId, f32)>,
     /// The retriever's plans, best first.
     pub plans: Vec<Plan>,
+    /// The retriever's answers with their proofs.
+    pub rationales: Option<Rationales>,
 }
 
 impl Selection {
@@ -54,6 +56,7 @@ impl Selection {
             topics: scored.topics.iter().map(|&t| subgraph.entity(t)).collect(),
             candidates,
             plans: scored.plans.clone(),
+            rationales: scored.rationales.clone(),
         }
     }
 }

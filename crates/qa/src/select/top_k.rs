@@ -71,13 +71,13 @@ mod tests {
             Triple::new(10, 8, 50),
         ];
         ScoredTriples {
-            plans: Vec::new(),
             subgraph: Subgraph::from_triples(&[EntityId(10)], &triples),
             topics: vec![EntityId(0)],
             triple_scores: vec![0.5, 0.9, 0.0, 0.5],
             // entities 10, 20, 30, 40, 50
             entity_scores: vec![0.0, 0.2, 0.9, 0.0, 0.5],
             notes: Vec::new(),
+            ..ScoredTriples::default()
         }
     }
 

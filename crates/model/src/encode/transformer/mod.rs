@@ -17,7 +17,7 @@
 mod attention;
 mod batch;
 mod bert;
-pub(super) mod files;
+pub(crate) mod files;
 mod gte;
 mod mpnet;
 mod ops;
@@ -34,7 +34,7 @@ use serde::Deserialize;
 use self::batch::{Batch, batches};
 use self::files::{SentenceConfig, read_config};
 use self::tokens::Tokens;
-use super::{Embeddings, Encoder, normalise};
+use super::{Embeddings, Encoder, TokenStates, normalise};
 use crate::{Error, Result};
 
 /// How the vectors of a text's tokens become one.
@@ -210,14 +210,7 @@ impl TransformerEncoder {
         progress: &mut dyn FnMut(usize),
     ) -> Result<Embeddings> {
         let dim = self.network.hidden();
-        let rows = self.network.vocabulary();
-        if let Some(&token) = tokens.iter().flatten().find(|&&id| id as usize >= rows) {
-            return Err(Error::TokenOutside {
-                path: self.tokens.path().to_owned(),
-                token,
-                rows,
-            });
-        }
+        self.check_tokens(&tokens)?;
         let mut values = vec![0.0; tokens.len() * dim];
         let mut done = 0;
         for batch in batches(tokens, self.batch_tokens) {
@@ -233,6 +226,25 @@ impl TransformerEncoder {
             progress(done);
         }
         Ok(Embeddings::new(values, dim))
+    }
+
+    fn check_tokens(&self, tokens: &[Vec<u32>]) -> Result<()> {
+        let rows = self.network.vocabulary();
+        match tokens.iter().flatten().find(|&&id| id as usize >= rows) {
+            Some(&token) => Err(Error::TokenOutside {
+                path: self.tokens.path().to_owned(),
+                token,
+                rows,
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// Token ids of each text, special tokens included, all of them in the vocabulary.
+    pub(crate) fn token_ids(&self, texts: &[&str]) -> Result<Vec<Vec<u32>>> {
+        let tokens = self.tokens.encode(&self.name, texts)?;
+        self.check_tokens(&tokens)?;
+        Ok(tokens)
     }
 
     /// Token ids of every token of the vocabulary between the special tokens, for distillation.
@@ -279,6 +291,26 @@ impl Encoder for TransformerEncoder {
         };
         let prefixed: Vec<String> = texts.iter().map(|text| format!("{prefix}{text}")).collect();
         self.encode(&prefixed.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
+    fn token_states(&self, texts: &[&str]) -> Result<TokenStates> {
+        let dim = self.network.hidden();
+        let mut vectors = vec![Vec::new(); texts.len()];
+        for batch in batches(self.token_ids(texts)?, self.batch_tokens) {
+            if batch.ids.is_empty() {
+                continue;
+            }
+            let h = self.network.forward(&batch)?;
+            let mut rest = &h.flatten_all()?.to_vec1::<f32>()?[..];
+            for (&len, &text) in batch.lengths.iter().zip(&batch.texts) {
+                let (own, after) = rest.split_at(len * dim);
+                vectors[text] = own.to_vec();
+                rest = after;
+            }
+        }
+        let mut states = TokenStates::new(dim);
+        vectors.iter().for_each(|own| states.push(own));
+        Ok(states)
     }
 }
 

@@ -388,6 +388,7 @@ impl RelationWalk {
             entity_scores,
             plans,
             notes,
+            ..ScoredTriples::default()
         })
     }
 }

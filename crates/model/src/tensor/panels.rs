@@ -13,7 +13,7 @@ use std::cell::RefCell;
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
-use crate::tensor::vectorise;
+use super::vectorise;
 
 /// Outputs in a panel: two of the widest vectors.
 const PANEL: usize = 32;
@@ -24,7 +24,7 @@ const BLOCK: usize = 8 * TILE;
 
 /// Weights `[out, in]`, packed.
 #[derive(Clone, Debug)]
-pub(super) struct Panels {
+pub(crate) struct Panels {
     packed: Vec<f32>, // [panels, in, PANEL]
     inputs: usize,
     outputs: usize,
@@ -37,7 +37,7 @@ thread_local! {
 
 impl Panels {
     /// Packs columns `columns` of row-major `weights`, whose rows have `width` numbers.
-    pub(super) fn new(weights: &[f32], width: usize, columns: std::ops::Range<usize>) -> Self {
+    pub(crate) fn new(weights: &[f32], width: usize, columns: std::ops::Range<usize>) -> Self {
         let (inputs, outputs) = (columns.len(), weights.len() / width);
         let mut packed = vec![0.0; outputs.div_ceil(PANEL) * inputs * PANEL];
         for (output, row) in weights.chunks_exact(width).enumerate() {
@@ -55,12 +55,12 @@ impl Panels {
     }
 
     /// Numbers in a row of the product.
-    pub(super) fn outputs(&self) -> usize {
+    pub(crate) fn outputs(&self) -> usize {
         self.outputs
     }
 
     /// `out[i] = row(i)·Wᵀ` for all rows of `out` (`[rows, outputs]`), on all threads.
-    pub(super) fn product<'a>(&self, row: impl Fn(usize) -> &'a [f32] + Sync, out: &mut [f32]) {
+    pub(crate) fn product<'a>(&self, row: impl Fn(usize) -> &'a [f32] + Sync, out: &mut [f32]) {
         let arch = Arch::new();
         let width = self.outputs;
         out.par_chunks_mut(BLOCK * width)
@@ -69,7 +69,7 @@ impl Panels {
     }
 
     /// `W·x` for one row, or `0` without inputs.
-    pub(super) fn of_row(&self, x: &[f32], out: &mut [f32]) {
+    pub(crate) fn of_row(&self, x: &[f32], out: &mut [f32]) {
         let (inputs, packed) = (self.inputs, &self.packed);
         vectorise(
             Arch::new(),

@@ -1,0 +1,253 @@
+//! The training loop, whatever the network.
+//!
+//! A [`Lesson`] says what a step and a pass are; the loop takes the steps, judges after each pass,
+//! keeps the best network, ends after `patience` passes without a better one, and saves every
+//! minute and after each pass what a stopped run needs to go on. Every step has random numbers of its
+//! own, so that a stopped run ends with the same weights.
+
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use wherefore::model::Random;
+use wherefore::model::checkpoint::{self, Checkpoint, Description, Kept};
+use wherefore::model::optimise::{AdamW, AdamWConfig, Schedule};
+use wherefore::model::tensor::{Device, Tensor};
+
+use super::{Epoch, Progress};
+use crate::error::{Error, Result};
+
+/// How often a run saves what it needs to go on.
+const SAVE_EVERY: Duration = Duration::from_secs(60);
+/// The key under which a stopped run's state lies among the training notes.
+const STATE: &str = "state";
+
+/// What a network learns from, and how good it is.
+pub(super) trait Lesson {
+    /// The network.
+    type Network: Kept;
+    /// How good it is.
+    type Judged: Clone + Display + Serialize + DeserializeOwned;
+
+    /// What a checkpoint is to say, but for what comes of the training.
+    fn description(&self) -> &Description<<Self::Network as Kept>::Sizes>;
+
+    /// The network before the first step.
+    fn first_network(&self) -> Result<Self::Network>;
+
+    /// The steps of a pass, from 0: examples in an order of its own.
+    fn batches(&self, epoch: u32) -> Vec<Vec<usize>>;
+
+    /// The loss of one step.
+    fn loss(&self, network: &Self::Network, batch: &[usize], random: &mut Random)
+    -> Result<Tensor>;
+
+    /// How good the network is on the validation questions.
+    fn judge(&self, network: &Self::Network) -> Result<Self::Judged>;
+
+    /// Whether a network is to be kept instead of another.
+    fn is_better(&self, new: &Self::Judged, old: &Self::Judged) -> bool;
+
+    /// Keeps the best network so far, that of the last of `epochs`.
+    fn keep(&self, network: &Self::Network, epochs: &[Epoch<Self::Judged>]) -> Result<()>;
+}
+
+/// How the loop runs.
+pub(super) struct Course<'a> {
+    pub(super) seed: u64,
+    pub(super) epochs: u32,
+    pub(super) patience: u32,
+    pub(super) warm_up: f32,
+    pub(super) optimiser: AdamWConfig,
+    pub(super) device: &'a Device,
+    /// Where a stopped run is kept.
+    pub(super) last: PathBuf,
+    /// Where the best network is kept.
+    pub(super) out: &'a Path,
+}
+
+/// Where a stopped run stands.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct State<J> {
+    /// Passes that are done.
+    epoch: u32,
+    /// Steps of the next one that are done.
+    step: usize,
+    /// Sum of their losses.
+    loss: f64,
+    waited: u32,
+    epochs: Vec<Epoch<J>>,
+}
+
+impl Course<'_> {
+    /// Runs to the end; all passes, the best of them last marked so.
+    pub(super) fn run<L: Lesson>(
+        &self,
+        lesson: &L,
+        see: &mut dyn FnMut(Progress),
+    ) -> Result<Vec<Epoch<L::Judged>>> {
+        let (mut state, network, mut optimiser) = self.begin(lesson, see)?;
+        let mut saved = Instant::now();
+        while state.epoch < self.epochs && state.waited < self.patience {
+            let batches = lesson.batches(state.epoch);
+            while state.step < batches.len() {
+                // every step has its own numbers, so that a stopped run goes on with the same
+                let number = optimiser.taken();
+                let mut random = Random::stream(self.seed, 1 + number);
+                let loss = lesson.loss(&network, &batches[state.step], &mut random)?;
+                let taken = optimiser.step(&loss).map_err(|e| self.diverged(e))?;
+                state.step += 1;
+                state.loss += f64::from(taken.loss);
+                see(Progress::Step {
+                    epoch: state.epoch + 1,
+                    done: state.step,
+                    total: batches.len(),
+                    loss: (state.loss / state.step as f64) as f32,
+                });
+                if saved.elapsed() > SAVE_EVERY {
+                    self.save(lesson, &state, &network, &optimiser)?;
+                    saved = Instant::now();
+                }
+            }
+            let valid = lesson.judge(&network)?;
+            let best = state.epochs.iter().rfind(|e| e.best);
+            let is_best = best.is_none_or(|best| lesson.is_better(&valid, &best.valid));
+            state.epochs.push(Epoch {
+                epoch: state.epoch + 1,
+                loss: (state.loss / state.step.max(1) as f64) as f32,
+                valid,
+                best: is_best,
+            });
+            state.waited = if is_best { 0 } else { state.waited + 1 };
+            if is_best {
+                lesson.keep(&network, &state.epochs)?;
+            }
+            (state.epoch, state.step, state.loss) = (state.epoch + 1, 0, 0.0);
+            self.save(lesson, &state, &network, &optimiser)?;
+            saved = Instant::now();
+            let done = &state.epochs[state.epochs.len() - 1];
+            see(Progress::Epoch(done.pass()));
+        }
+        Ok(state.epochs)
+    }
+
+    /// Where a stopped run was, or the beginning.
+    fn begin<L: Lesson>(
+        &self,
+        lesson: &L,
+        see: &mut dyn FnMut(Progress),
+    ) -> Result<(State<L::Judged>, L::Network, AdamW)> {
+        let steps = lesson.batches(0).len() as u64 * u64::from(self.epochs);
+        let schedule = Schedule {
+            warm_up: (steps as f64 * f64::from(self.warm_up)) as u64,
+            total: steps,
+            floor: 0.02,
+        };
+        let optimiser = |network: &L::Network| {
+            AdamW::new(network.parameters(), self.optimiser.clone(), schedule)
+        };
+        if !checkpoint::exists(&self.last) {
+            let network = lesson.first_network()?;
+            let optimiser = optimiser(&network)?;
+            let state = State {
+                epoch: 0,
+                step: 0,
+                loss: 0.0,
+                waited: 0,
+                epochs: Vec::new(),
+            };
+            return Ok((state, network, optimiser));
+        }
+        let last: Checkpoint<L::Network> = Checkpoint::load(&self.last, self.device)?;
+        let mut found = last.description.clone();
+        let state = found.training.remove(STATE);
+        if found != written_and_read(lesson.description())? {
+            return Err(Error::OtherTraining {
+                path: self.last.clone(),
+            });
+        }
+        let state = state
+            .and_then(|state| serde_json::from_value(state).ok())
+            .ok_or_else(|| Error::OtherTraining {
+                path: self.last.clone(),
+            })?;
+        let mut optimiser = optimiser(&last.network)?;
+        last.resume(&mut optimiser)?;
+        see(Progress::Resumed {
+            steps: optimiser.taken(),
+        });
+        Ok((state, last.network, optimiser))
+    }
+
+    /// Saves what a stopped run needs to go on.
+    fn save<L: Lesson>(
+        &self,
+        lesson: &L,
+        state: &State<L::Judged>,
+        network: &L::Network,
+        optimiser: &AdamW,
+    ) -> Result<()> {
+        let mut description = lesson.description().clone();
+        let state = serde_json::to_value(state).expect("a state is numbers");
+        description.training.insert(STATE.into(), state);
+        checkpoint::save(&self.last, &description, network, Some(optimiser))?;
+        Ok(())
+    }
+
+    fn diverged(&self, error: wherefore::model::Error) -> Error {
+        match error {
+            wherefore::model::Error::Diverged { what, step } => Error::Diverged {
+                what,
+                step,
+                kept: self.out.exists().then(|| self.out.to_owned()),
+            },
+            other => other.into(),
+        }
+    }
+}
+
+/// The best of some passes.
+pub(super) fn best<J: Clone>(epochs: &[Epoch<J>]) -> J {
+    let best = epochs.iter().rfind(|e| e.best);
+    let best = best.expect("the first pass is the best so far");
+    best.valid.clone()
+}
+
+/// Examples in an order of their own for each pass, as many together as fit: `most` examples, and
+/// `room` by their `size`; a larger one is a step of its own.
+pub(super) fn batches(
+    examples: &[usize],
+    (seed, epoch): (u64, u32),
+    (most, room): (usize, usize),
+    size: impl Fn(usize) -> usize,
+) -> Vec<Vec<usize>> {
+    let mut order = examples.to_vec();
+    Random::stream(seed ^ 0x5eed, u64::from(epoch)).shuffle(&mut order);
+    let mut batches: Vec<Vec<usize>> = Vec::new();
+    let mut taken = 0;
+    for index in order {
+        let more = size(index);
+        match batches.last_mut() {
+            Some(batch) if batch.len() < most && taken + more <= room => {
+                batch.push(index);
+                taken += more;
+            }
+            _ => {
+                batches.push(vec![index]);
+                taken = more;
+            }
+        }
+    }
+    batches
+}
+
+/// The description as it comes back from its file: numbers may differ in their last digit.
+fn written_and_read<S: Serialize + DeserializeOwned>(
+    description: &Description<S>,
+) -> Result<Description<S>> {
+    let text = serde_json::to_string(description);
+    text.and_then(|text| serde_json::from_str(&text))
+        .map_err(|e| Error::BadSetting(format!("the settings cannot be written: {e}")))
+}

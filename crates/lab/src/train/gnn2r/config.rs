@@ -1,0 +1,289 @@
+//! The settings of a training of GNN2R.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+use wherefore::model::Random;
+use wherefore::model::gnn2r::Config;
+use wherefore::model::optimise::AdamWConfig;
+use wherefore::retrieve::NeighbourhoodConfig;
+use wherefore::retrieve::gnn2r::Answering;
+
+use crate::error::{Error, Result};
+use crate::questions::GoldQuestion;
+use crate::train::config::Settings;
+
+/// Everything that can be set of a training.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Gnn2rTrainConfig {
+    /// The encoder of tokens, and of sentences: `static`, `hashing`, a model folder or an added
+    /// model.
+    pub encoder: String,
+    /// Most passes over the questions.
+    pub epochs: u32,
+    /// Passes without a better network after which a step ends.
+    pub patience: u32,
+    /// Share of all steps in which the learning rate rises.
+    pub warm_up: f32,
+    /// Questions in one step, at most.
+    pub batch_questions: usize,
+    /// Triples in one step, at most; a larger question is a step of its own.
+    pub batch_triples: usize,
+    /// ε: how much nearer than others answers are to be.
+    pub margin: f32,
+    /// Pairs of an answer and another entity for a question, at most, drawn by the seed.
+    pub max_pairs: usize,
+    /// Validation questions looked at after each pass, at most, drawn by the seed.
+    pub valid_questions: usize,
+    /// The seed.
+    pub seed: u64,
+    /// What is left out.
+    pub ablations: BTreeSet<Ablation>,
+    /// Sizes of the network; `dim` follows from the encoder.
+    pub sizes: Config,
+    /// What of the graph a question sees.
+    pub neighbourhood: NeighbourhoodConfig,
+    /// How steps are taken.
+    pub optimiser: AdamWConfig,
+    /// How the checkpoint will answer.
+    pub answering: Answering,
+    /// The second step.
+    pub sentences: SentenceTraining,
+    /// What is done to the training questions, to see how much that hurts.
+    pub robustness: Robustness,
+}
+
+/// A part that is left out (Table 6 of the paper).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ablation {
+    /// What an entity hears replaces its state.
+    NoGate,
+    /// All messages count alike.
+    NoLayerwiseAttention,
+    /// Sentences are compared by the encoder as it is.
+    NoFineTuning,
+    /// Only shortest ways between topics and candidates.
+    Fast,
+}
+
+/// How the sentence encoder learns.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SentenceTraining {
+    /// Most passes over the questions.
+    pub epochs: u32,
+    /// Passes without a better encoder after which the training ends.
+    pub patience: u32,
+    /// ε': how much more like the question the right sentence is to be.
+    pub margin: f32,
+    /// Candidates whose sentences are learned from, beside the answers.
+    pub candidates: usize,
+    /// Wrong sentences for a question in one pass, at most, drawn by the seed.
+    pub negatives: usize,
+    /// Questions in one step, at most.
+    pub batch_questions: usize,
+    /// Sentences in one step, at most.
+    pub batch_sentences: usize,
+    /// The highest step width; 0.001 for a reader on top, 0.00002 for a transformer, if nothing is
+    /// said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub learning_rate: Option<f32>,
+    /// Share of a weight that each step of width 1 takes away.
+    pub weight_decay: f32,
+    /// Numbers in a state of the reader on top of an encoder that has no layers to learn.
+    pub hidden: usize,
+}
+
+/// Training questions that are taken away or spoilt.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Robustness {
+    /// Share of the training questions that is taken away.
+    pub removed: f32,
+    /// Share of the training questions whose words are shuffled.
+    pub shuffled: f32,
+}
+
+impl Default for Gnn2rTrainConfig {
+    fn default() -> Self {
+        Self {
+            encoder: "static".into(),
+            epochs: 30,
+            patience: 6,
+            warm_up: 0.05,
+            batch_questions: 16,
+            batch_triples: 20_000,
+            margin: 1.0,
+            max_pairs: 50_000,
+            valid_questions: 500,
+            seed: 0,
+            ablations: BTreeSet::new(),
+            sizes: Config::default(),
+            neighbourhood: NeighbourhoodConfig::default(),
+            optimiser: AdamWConfig::default(),
+            answering: Answering::default(),
+            sentences: SentenceTraining::default(),
+            robustness: Robustness::default(),
+        }
+    }
+}
+
+impl Default for SentenceTraining {
+    fn default() -> Self {
+        Self {
+            epochs: 20,
+            patience: 4,
+            margin: 0.2,
+            candidates: 20,
+            negatives: 32,
+            batch_questions: 16,
+            batch_sentences: 600,
+            learning_rate: None,
+            weight_decay: 0.001,
+            hidden: 128,
+        }
+    }
+}
+
+impl Settings for Gnn2rTrainConfig {
+    fn set_encoder(&mut self, encoder: &str) {
+        encoder.clone_into(&mut self.encoder);
+    }
+
+    fn set_seed(&mut self, seed: u64) {
+        self.seed = seed;
+    }
+}
+
+impl Gnn2rTrainConfig {
+    /// The same with what follows from other settings set, and what the ablations leave out left out.
+    pub(super) fn ablated(&self) -> Self {
+        let mut config = self.clone();
+        // what is farther by the margin was told apart
+        config.answering.reach.get_or_insert(self.margin);
+        for ablation in &self.ablations {
+            match ablation {
+                Ablation::NoGate => config.sizes.gate = false,
+                Ablation::NoLayerwiseAttention => config.sizes.layerwise = false,
+                Ablation::NoFineTuning => config.sentences.epochs = 0,
+                Ablation::Fast => config.answering.trails.shortest_only = true,
+            }
+        }
+        config
+    }
+
+    /// Refuses settings with which nothing can be learned.
+    pub fn check(&self) -> Result<()> {
+        self.sizes.check()?;
+        self.neighbourhood.check()?;
+        self.answering.check()?;
+        let wrong = |what: &str| Err(Error::BadSetting(what.to_owned()));
+        if self.epochs == 0 || self.patience == 0 || self.sentences.patience == 0 {
+            return wrong("`epochs` and `patience` must be at least 1");
+        }
+        let sentences = &self.sentences;
+        let counts = [
+            self.batch_questions,
+            self.batch_triples,
+            self.valid_questions,
+            self.max_pairs,
+            sentences.batch_questions,
+            sentences.batch_sentences,
+            sentences.negatives,
+            sentences.candidates,
+            sentences.hidden,
+        ];
+        if counts.contains(&0) {
+            return wrong(
+                "`batch_questions`, `batch_triples`, `valid_questions`, `max_pairs`, `negatives`, \
+                 `candidates`, `batch_sentences` and `hidden` must be at least 1",
+            );
+        }
+        if !(0.0..1.0).contains(&self.warm_up) {
+            return wrong("`warm_up` must be at least 0 and below 1");
+        }
+        let positive = |x: f32| x > 0.0 && x.is_finite();
+        if !positive(self.optimiser.learning_rate) || !sentences.learning_rate.is_none_or(positive)
+        {
+            return wrong("`learning_rate` must be above 0");
+        }
+        if !(self.margin >= 0.0 && sentences.margin >= 0.0) {
+            return wrong("`margin` must be at least 0");
+        }
+        let share = 0.0..1.0;
+        if !share.contains(&self.robustness.removed)
+            || !(0.0..=1.0).contains(&self.robustness.shuffled)
+        {
+            return wrong("`robustness.removed` and `robustness.shuffled` are shares below 1");
+        }
+        Ok(())
+    }
+}
+
+impl Robustness {
+    /// The training questions after it; which ones are hit is drawn by the seed.
+    pub(super) fn applied(&self, questions: &[GoldQuestion], seed: u64) -> Vec<GoldQuestion> {
+        let count = questions.len() as f32;
+        let left = (count * (1.0 - self.removed)).round() as usize;
+        let mut kept = match self.removed > 0.0 {
+            true => crate::sweep::sample(questions, left.max(1), seed),
+            false => questions.to_vec(),
+        };
+        let hit = (kept.len() as f32 * self.shuffled).round() as usize;
+        let mut random = Random::stream(seed ^ 0x0b5e, 0);
+        let mut order: Vec<usize> = (0..kept.len()).collect();
+        random.shuffle(&mut order);
+        for &i in &order[..hit] {
+            let mut words: Vec<&str> = kept[i].question.split_whitespace().collect();
+            random.shuffle(&mut words);
+            kept[i].question = words.join(" ");
+        }
+        kept
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ablations_and_settings_go_by_their_names() {
+        let mut config = Gnn2rTrainConfig::default();
+        config.set("ablations", r#"["no-gate", "fast"]"#).unwrap();
+        config.set("sentences.margin", "0.05").unwrap();
+        config.set("answering.trails.max_length", "3").unwrap();
+        let ablated = config.ablated();
+        assert!(!ablated.sizes.gate && ablated.sizes.layerwise);
+        assert!(ablated.answering.trails.shortest_only);
+        assert_eq!(ablated.sentences.epochs, 20);
+        assert_eq!(ablated.answering.reach, Some(1.0));
+        config.set("ablations", r#"["no-fine-tuning"]"#).unwrap();
+        assert_eq!(config.ablated().sentences.epochs, 0);
+        assert!(config.set("ablations", r#"["no-graph"]"#).is_err());
+        assert!(config.check().is_ok());
+        config.set("answering.threshold", "0.5").unwrap();
+        assert!(config.check().is_err());
+    }
+
+    #[test]
+    fn questions_are_removed_and_shuffled_by_share() {
+        let ask = |i: usize| GoldQuestion {
+            id: i.to_string(),
+            question: "a b c d e f g h".into(),
+            ..GoldQuestion::default()
+        };
+        let all: Vec<GoldQuestion> = (0..40).map(ask).collect();
+        let spoilt = Robustness {
+            removed: 0.75,
+            shuffled: 0.5,
+        };
+        let kept = spoilt.applied(&all, 3);
+        assert_eq!(kept.len(), 10);
+        let shuffled = kept.iter().filter(|q| q.question != all[0].question);
+        assert_eq!(shuffled.count(), 5);
+        assert_eq!(kept, spoilt.applied(&all, 3));
+        assert_eq!(Robustness::default().applied(&all, 3), all);
+    }
+}

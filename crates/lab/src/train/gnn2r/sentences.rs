@@ -1,0 +1,605 @@
+//! Step II: the sentence encoder learns to tell which way the question asks for.
+//!
+//! The network of step I finds candidates for every training question; with the gold answers among
+//! them, [`votes`] tells right sentences from wrong ones. A pass takes up to `negatives` wrong ones
+//! for each question:
+//!
+//! ```text
+//! L = mean over questions of the mean over (p, n) of max(cos(n, q) − cos(p, q) + ε', 0)
+//! ```
+//!
+//! After each pass the validation questions are answered; what counts is the share whose first answer
+//! is right, and where that is equal F1. A BERT is fine-tuned itself and kept as a whole model
+//! folder; any other encoder gets a small reader on top.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use wherefore::graph::Graph;
+use wherefore::model::checkpoint::{self, Description, Kept};
+use wherefore::model::gnn2r::sentence::{
+    SentenceEncoder, SentenceNetwork, SentenceReader, Sizes, Triplet, triplet_loss,
+};
+use wherefore::model::gnn2r::tuned::{Base, Tuned};
+use wherefore::model::optimise::AdamWConfig;
+use wherefore::model::tensor::{Device, Tensor};
+use wherefore::model::{Encoder, Random, encode};
+use wherefore::retrieve::gnn2r::{ANSWERING, Gnn2r, Gnn2rConfig, SENTENCES};
+
+use super::config::Gnn2rTrainConfig;
+use crate::aside;
+use crate::error::Result;
+use crate::questions::resolve;
+use crate::supervise::votes;
+use crate::train::course::{Course, Lesson, batches};
+use crate::train::{Epoch, Material, Progress, Task};
+
+/// Wrong sentences of a question that are kept to draw from.
+const POOL: usize = 128;
+/// Questions that are explored before it is told.
+const BLOCK: usize = 256;
+
+/// How well validation questions are answered by both steps.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Spoken {
+    /// Share of questions whose first answer is right.
+    pub hit_at_1: f64,
+    /// Mean F1 of their answers.
+    pub f1: f64,
+}
+
+impl fmt::Display for Spoken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "answers Hit@1 {:.3}, F1 {:.3}", self.hit_at_1, self.f1)
+    }
+}
+
+/// A question to learn from.
+struct Spoke {
+    question: String,
+    positive: Vec<String>,
+    negative: Vec<String>,
+}
+
+/// A validation question: each sentence with the distances of its answers, nearest first, and
+/// whether each is right.
+struct Heard {
+    question: String,
+    gold: usize,
+    sentences: Vec<(String, Vec<(f32, bool)>)>,
+}
+
+impl Heard {
+    /// Whether the first answer of a sentence is right, and the F1 of those within the threshold.
+    fn worth(&self, sentence: usize, threshold: f32) -> (bool, f64) {
+        let near = &self.sentences[sentence].1;
+        let least = near.first().map_or(0.0, |first| first.0);
+        let given = near.iter().take_while(|(d, _)| *d <= least * threshold);
+        let right = given.clone().filter(|(_, right)| *right).count();
+        let f1 = 2.0 * right as f64 / (given.count() + self.gold).max(1) as f64;
+        (near.first().is_some_and(|(_, right)| *right), f1)
+    }
+}
+
+/// Thresholds among which the validation questions choose.
+const THRESHOLDS: [f32; 9] = [1.0, 1.05, 1.1, 1.2, 1.4, 1.7, 2.0, 3.0, 5.0];
+
+/// Trains the sentence encoder, unless it has no passes to take; tells how well both steps answer.
+pub(super) fn train(
+    task: &Task<'_>,
+    config: &Gnn2rTrainConfig,
+    material: &Material,
+    device: &Device,
+    work: &Path,
+    see: &mut dyn FnMut(Progress),
+) -> Result<(Vec<Epoch<Spoken>>, Spoken)> {
+    let explorer = |candidates: usize, reach: Option<f32>| {
+        let mut answering = config.answering.clone();
+        (answering.candidates, answering.reach) = (candidates, reach);
+        Gnn2r::new(&Gnn2rConfig {
+            model: task.out.to_owned(),
+            answering: Some(answering),
+            ..Gnn2rConfig::default()
+        })
+    };
+    let fine_tunes = config.sentences.epochs > 0;
+    let learn: &[usize] = if fine_tunes { &material.learn } else { &[] };
+    let total = learn.len() + material.judged.len();
+    let mut done = 0;
+    let mut tell = |more: usize| {
+        done += more;
+        see(Progress::Exploring { done, total });
+    };
+    let spoke = {
+        let explorer = explorer(config.sentences.candidates, None)?;
+        explored(learn, &mut tell, |i| {
+            spoke(task, config, material, &explorer, i)
+        })?
+    };
+    let heard = {
+        let explorer = explorer(config.answering.candidates, config.answering.reach)?;
+        explored(&material.judged, &mut tell, |i| {
+            heard(task, material, &explorer, i)
+        })?
+    };
+    let name = config.answering.encoder.as_ref().unwrap_or(&config.encoder);
+    let rate = |default: f32| config.sentences.learning_rate.unwrap_or(default);
+    let course = |rate: f32| Course {
+        seed: config.seed ^ 0x0002,
+        epochs: config.sentences.epochs,
+        patience: config.sentences.patience,
+        warm_up: config.warm_up,
+        optimiser: AdamWConfig {
+            learning_rate: rate,
+            weight_decay: config.sentences.weight_decay,
+            ..config.optimiser.clone()
+        },
+        device,
+        last: work.join("last-sentences"),
+        out: task.out,
+    };
+    let encoder = encode::open(name)?;
+    if !fine_tunes || spoke.is_empty() {
+        let texts = |texts: &[&str]| Ok(encoder.encode(texts)?.into_values());
+        let chosen = chosen(&heard, encoder.dim(), texts)?;
+        return Ok((Vec::new(), calibrate(task.out, config, &heard, &chosen)?));
+    }
+    let lesson = Common {
+        config,
+        spoke,
+        heard: &heard,
+        folder: task.out.join(SENTENCES),
+    };
+    let bert = match name.as_str() {
+        "static" | "hashing" => None,
+        name => Tuned::folder(name)?,
+    };
+    let epochs = match bert {
+        Some(folder) => {
+            let (network, base) = Tuned::open(&folder, device)?;
+            let mut description = lesson.description::<Tuned>(network.sizes().clone(), name);
+            description.data.clone_from(&task.data);
+            let lesson = OfBert {
+                common: lesson,
+                description,
+                network,
+                base,
+            };
+            course(rate(2e-5)).run(&lesson, see)?
+        }
+        None => {
+            let sizes = Sizes {
+                dim: encoder.dim(),
+                hidden: config.sentences.hidden,
+            };
+            let mut description = lesson.description::<SentenceReader>(sizes, encoder.name());
+            description.data.clone_from(&task.data);
+            let lesson = OnTop {
+                common: lesson,
+                description,
+                base: encoder,
+                device,
+            };
+            course(rate(1e-3)).run(&lesson, see)?
+        }
+    };
+    // with the encoder that was kept, as it will answer
+    let explorer = explorer(config.answering.candidates, config.answering.reach)?;
+    let chosen: Vec<Option<usize>> = (heard.par_iter())
+        .map(|one| {
+            let texts: Vec<&str> = one.sentences.iter().map(|s| s.0.as_str()).collect();
+            let similar = explorer.similarities(&one.question, &texts)?;
+            let best = similar.iter().enumerate();
+            let best = best.max_by(|a, b| a.1.total_cmp(b.1).then(b.0.cmp(&a.0)));
+            Ok(best.map(|(sentence, _)| sentence))
+        })
+        .collect::<Result<_>>()?;
+    Ok((epochs, calibrate(task.out, config, &heard, &chosen)?))
+}
+
+/// Runs `one` on all cores, block by block.
+fn explored<T: Send>(
+    indices: &[usize],
+    tell: &mut dyn FnMut(usize),
+    one: impl Fn(usize) -> Result<Option<T>> + Sync,
+) -> Result<Vec<T>> {
+    let mut all = Vec::new();
+    for block in indices.chunks(BLOCK) {
+        let more: Vec<Option<T>> = block.par_iter().map(|i| one(*i)).collect::<Result<_>>()?;
+        all.extend(more.into_iter().flatten());
+        tell(block.len());
+    }
+    Ok(all)
+}
+
+/// What a training question teaches; none if all of its sentences are right, or wrong.
+fn spoke(
+    task: &Task<'_>,
+    config: &Gnn2rTrainConfig,
+    material: &Material,
+    explorer: &Gnn2r,
+    index: usize,
+) -> Result<Option<Spoke>> {
+    let question = &material.questions[index];
+    let own = question.own_graph();
+    let graph = own.as_ref().map_or(task.graph, |own| own as &dyn Graph);
+    let gold = resolve(question, graph)?;
+    let (topics, answers) = (gold.topic_entities(), gold.answer_entities());
+    let found = explorer.explore(&question.question, &topics, &answers, graph)?;
+    let votes = votes(&found, &answers, graph)?;
+    let texts = |places: &[usize]| -> Vec<String> {
+        places
+            .iter()
+            .map(|i| found.sentences[*i].text.clone())
+            .collect()
+    };
+    let mut negative = votes.negative;
+    Random::stream(config.seed ^ 0x5e47, index as u64).shuffle(&mut negative);
+    negative.truncate(POOL);
+    Ok(
+        (!votes.positive.is_empty() && !negative.is_empty()).then(|| Spoke {
+            question: question.question.clone(),
+            positive: texts(&votes.positive),
+            negative: texts(&negative),
+        }),
+    )
+}
+
+/// What each sentence of a validation question would answer.
+fn heard(
+    task: &Task<'_>,
+    material: &Material,
+    explorer: &Gnn2r,
+    index: usize,
+) -> Result<Option<Heard>> {
+    let question = &material.questions[index];
+    let own = question.own_graph();
+    let graph = own.as_ref().map_or(task.graph, |own| own as &dyn Graph);
+    let gold = resolve(question, graph)?;
+    let (topics, answers) = (gold.topic_entities(), gold.answer_entities());
+    let found = explorer.explore(&question.question, &topics, &[], graph)?;
+    let subgraph = &found.around.subgraph;
+    let sentences = found.sentences.iter().map(|sentence| {
+        let mut near: Vec<(f32, bool)> = (sentence.answers.iter())
+            .map(|told| {
+                let entity = subgraph.entities()[told.candidate as usize];
+                let right = answers.binary_search(&entity).is_ok();
+                (found.near.distances[told.candidate as usize], right)
+            })
+            .collect();
+        near.sort_by(|a, b| a.0.total_cmp(&b.0));
+        (sentence.text.clone(), near)
+    });
+    Ok(Some(Heard {
+        question: question.question.clone(),
+        gold: answers.len(),
+        sentences: sentences.collect(),
+    }))
+}
+
+/// The sentence of each validation question that is most like it, by vectors of texts, rows of `dim`
+/// numbers.
+fn chosen(
+    heard: &[Heard],
+    dim: usize,
+    mut vectors: impl FnMut(&[&str]) -> Result<Vec<f32>>,
+) -> Result<Vec<Option<usize>>> {
+    let mut row: HashMap<&str, usize> = HashMap::new();
+    let mut texts = Vec::new();
+    for one in heard {
+        let own = one.sentences.iter().map(|(text, _)| text.as_str());
+        for text in own.chain([one.question.as_str()]) {
+            row.entry(text).or_insert_with(|| {
+                texts.push(text);
+                texts.len() - 1
+            });
+        }
+    }
+    let mut rows = Vec::with_capacity(texts.len() * dim);
+    for block in texts.chunks(BLOCK) {
+        rows.extend(vectors(block)?);
+    }
+    let vector = |text: &str| &rows[row[text] * dim..][..dim];
+    let best = |one: &Heard| {
+        let asked = vector(&one.question);
+        let cosine = |(text, _): &(String, _)| -> f32 {
+            vector(text).iter().zip(asked).map(|(x, y)| x * y).sum()
+        };
+        let cosines = one.sentences.iter().map(cosine).enumerate();
+        let best = cosines.max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)));
+        best.map(|(sentence, _)| sentence)
+    };
+    Ok(heard.iter().map(best).collect())
+}
+
+/// How good the answers of the chosen sentences are.
+fn spoken(heard: &[Heard], chosen: &[Option<usize>], threshold: f32) -> Spoken {
+    let mut sum = Spoken::default();
+    for (one, sentence) in heard.iter().zip(chosen) {
+        if let Some(sentence) = sentence {
+            let (hit, f1) = one.worth(*sentence, threshold);
+            sum.hit_at_1 += f64::from(u8::from(hit));
+            sum.f1 += f1;
+        }
+    }
+    let count = heard.len().max(1) as f64;
+    Spoken {
+        hit_at_1: sum.hit_at_1 / count,
+        f1: sum.f1 / count,
+    }
+}
+
+/// Gives the checkpoint the threshold with the best F1 on the validation questions; the first of
+/// equals.
+fn calibrate(
+    out: &Path,
+    config: &Gnn2rTrainConfig,
+    heard: &[Heard],
+    chosen: &[Option<usize>],
+) -> Result<Spoken> {
+    let mut best = (
+        config.answering.threshold,
+        spoken(heard, chosen, config.answering.threshold),
+    );
+    for threshold in THRESHOLDS {
+        let new = spoken(heard, chosen, threshold);
+        if new.f1 > best.1.f1 + 1e-9 {
+            best = (threshold, new);
+        }
+    }
+    let mut description = checkpoint::read_description(out)?;
+    let mut answering = config.answering.clone();
+    answering.threshold = best.0;
+    description
+        .training
+        .insert(ANSWERING.into(), json!(answering));
+    description.metrics.insert("answers".into(), json!(best.1));
+    aside::write_json(&out.join("config.json"), &description)?;
+    Ok(best.1)
+}
+
+/// What both kinds of encoders learn from.
+struct Common<'a> {
+    config: &'a Gnn2rTrainConfig,
+    spoke: Vec<Spoke>,
+    heard: &'a [Heard],
+    folder: PathBuf,
+}
+
+impl Common<'_> {
+    fn description<N: Kept>(&self, sizes: N::Sizes, encoder: &str) -> Description<N::Sizes> {
+        let mut description = Description::of::<N>(sizes, encoder, self.config.seed);
+        let notes = &mut description.training;
+        notes.insert("config".into(), json!(self.config));
+        notes.insert("learned_from".into(), json!(self.spoke.len()));
+        description
+    }
+
+    fn judge(
+        &self,
+        dim: usize,
+        vectors: impl FnMut(&[&str]) -> Result<Vec<f32>>,
+    ) -> Result<Spoken> {
+        let chosen = chosen(self.heard, dim, vectors)?;
+        let threshold = self.config.answering.threshold;
+        Ok(spoken(self.heard, &chosen, threshold))
+    }
+
+    fn batches(&self, epoch: u32) -> Vec<Vec<usize>> {
+        let all: Vec<usize> = (0..self.spoke.len()).collect();
+        let settings = &self.config.sentences;
+        batches(
+            &all,
+            (self.config.seed, epoch),
+            (settings.batch_questions, settings.batch_sentences),
+            |i| {
+                let one = &self.spoke[i];
+                1 + one.positive.len() + one.negative.len().min(settings.negatives)
+            },
+        )
+    }
+
+    fn loss<N: SentenceNetwork>(
+        &self,
+        network: &N,
+        base: &N::Base,
+        batch: &[usize],
+        random: &mut Random,
+    ) -> Result<Tensor> {
+        let settings = &self.config.sentences;
+        let mut row: HashMap<&str, u32> = HashMap::new();
+        let mut texts: Vec<&str> = Vec::new();
+        let mut triplets = Vec::new();
+        for &i in batch {
+            let one = &self.spoke[i];
+            let mut negative: Vec<&String> = one.negative.iter().collect();
+            if negative.len() > settings.negatives {
+                random.shuffle(&mut negative);
+                negative.truncate(settings.negatives);
+            }
+            // equal texts are encoded once
+            let mut place = |text| {
+                *row.entry(text).or_insert_with(|| {
+                    texts.push(text);
+                    texts.len() as u32 - 1
+                })
+            };
+            let question = place(&one.question);
+            let count = one.positive.len() * negative.len() * batch.len();
+            for positive in &one.positive {
+                let positive = place(positive);
+                for negative in &negative {
+                    triplets.push(Triplet {
+                        question,
+                        positive,
+                        negative: place(negative),
+                        weight: 1.0 / count as f32,
+                    });
+                }
+            }
+        }
+        let vectors = network.vectors(base, &texts)?;
+        Ok(triplet_loss(&vectors, &triplets, settings.margin)?)
+    }
+}
+
+/// Whether a sentence encoder is to be kept instead of another.
+fn is_better(new: &Spoken, old: &Spoken) -> bool {
+    let above = |a: f64, b: f64| a > b + 1e-9;
+    above(new.hit_at_1, old.hit_at_1) || !above(old.hit_at_1, new.hit_at_1) && above(new.f1, old.f1)
+}
+
+/// A reader on top of an encoder.
+struct OnTop<'a> {
+    common: Common<'a>,
+    description: Description<Sizes>,
+    base: Arc<dyn Encoder>,
+    device: &'a Device,
+}
+
+impl Lesson for OnTop<'_> {
+    type Network = SentenceReader;
+    type Judged = Spoken;
+
+    fn description(&self) -> &Description<Sizes> {
+        &self.description
+    }
+
+    fn first_network(&self) -> Result<SentenceReader> {
+        let mut random = Random::stream(self.common.config.seed ^ 0x0002, 0);
+        let sizes = self.description.sizes.clone();
+        Ok(SentenceReader::new(sizes, &mut random, self.device)?)
+    }
+
+    fn batches(&self, epoch: u32) -> Vec<Vec<usize>> {
+        self.common.batches(epoch)
+    }
+
+    fn loss(
+        &self,
+        network: &SentenceReader,
+        batch: &[usize],
+        random: &mut Random,
+    ) -> Result<Tensor> {
+        self.common.loss(network, &self.base, batch, random)
+    }
+
+    fn judge(&self, network: &SentenceReader) -> Result<Spoken> {
+        let encoder = SentenceEncoder::new(Arc::clone(&self.base), network.shared());
+        self.common.judge(self.base.dim(), |texts| {
+            Ok(encoder.encode(texts)?.into_values())
+        })
+    }
+
+    fn is_better(&self, new: &Spoken, old: &Spoken) -> bool {
+        is_better(new, old)
+    }
+
+    fn keep(&self, network: &SentenceReader, epochs: &[Epoch<Spoken>]) -> Result<()> {
+        let mut description = self.description.clone();
+        let valid = epochs.last().map(|epoch| &epoch.valid);
+        description.metrics.insert("valid".into(), json!(valid));
+        description.training.insert("epochs".into(), json!(epochs));
+        Ok(checkpoint::save(
+            &self.common.folder,
+            &description,
+            network,
+            None,
+        )?)
+    }
+}
+
+/// The layers of a BERT.
+struct OfBert<'a> {
+    common: Common<'a>,
+    description: Description<wherefore::model::gnn2r::tuned::Sizes>,
+    /// As it was read.
+    network: Tuned,
+    base: Base,
+}
+
+impl Lesson for OfBert<'_> {
+    type Network = Tuned;
+    type Judged = Spoken;
+
+    fn description(&self) -> &Description<wherefore::model::gnn2r::tuned::Sizes> {
+        &self.description
+    }
+
+    fn first_network(&self) -> Result<Tuned> {
+        Ok(self.network.shared())
+    }
+
+    fn batches(&self, epoch: u32) -> Vec<Vec<usize>> {
+        self.common.batches(epoch)
+    }
+
+    fn loss(&self, network: &Tuned, batch: &[usize], random: &mut Random) -> Result<Tensor> {
+        self.common.loss(network, &self.base, batch, random)
+    }
+
+    fn judge(&self, network: &Tuned) -> Result<Spoken> {
+        let dim = Tuned::dim(network.sizes());
+        self.common.judge(dim, |texts| {
+            let rows = network.vectors(&self.base, texts)?.detach();
+            Ok(rows
+                .flatten_all()
+                .and_then(|rows| rows.to_vec1())
+                .map_err(wherefore::model::Error::from)?)
+        })
+    }
+
+    fn is_better(&self, new: &Spoken, old: &Spoken) -> bool {
+        is_better(new, old)
+    }
+
+    fn keep(&self, network: &Tuned, _epochs: &[Epoch<Spoken>]) -> Result<()> {
+        Ok(checkpoint::replace(&self.common.folder, |aside| {
+            network.write(&self.base, aside)
+        })?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sentence_most_like_the_question_answers() {
+        let one = |question: &str| Heard {
+            question: question.into(),
+            gold: 2,
+            sentences: vec![
+                ("a".into(), vec![(1.0, true), (1.1, true), (1.5, false)]),
+                ("b".into(), vec![(1.0, false)]),
+            ],
+        };
+        let vectors = |texts: &[&str]| {
+            let row = |text: &&str| match *text {
+                "a" | "like a" => [1.0, 0.0],
+                _ => [0.0, 1.0],
+            };
+            Ok(texts.iter().flat_map(row).collect())
+        };
+        let heard = [one("like a"), one("like b")];
+        let chosen = chosen(&heard, 2, vectors).unwrap();
+        assert_eq!(chosen, [Some(0), Some(1)]);
+        // within 1.2: both of two answers; within 1: one of two; within 2: two of three given
+        assert_eq!(heard[0].worth(0, 1.2), (true, 1.0));
+        assert_eq!(heard[0].worth(0, 1.0), (true, 2.0 / 3.0));
+        assert_eq!(heard[0].worth(0, 2.0), (true, 0.8));
+        let spoken = spoken(&heard, &chosen, 1.2);
+        assert!((spoken.hit_at_1 - 0.5).abs() < 1e-9 && (spoken.f1 - 0.5).abs() < 1e-9);
+        let better = Spoken {
+            f1: 0.4,
+            ..spoken.clone()
+        };
+        assert!(is_better(&better, &spoken) && !is_better(&spoken, &better));
+        assert!(!is_better(&spoken, &spoken));
+    }
+}

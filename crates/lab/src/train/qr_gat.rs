@@ -1,0 +1,234 @@
+//! Training of QR-GAT:
+//!
+//! ```text
+//! L = mean over questions of  Σ_e w_e·BCE(s_e, y_e) / Σ_e w_e        w_e = β where y_e, else 1
+//! ```
+//!
+//! β is `positive_weight`; the bias of the network that is kept is lowered by ln β, so that its
+//! confidences are those of an unweighted loss. With `answers`, the same sum runs over both ends
+//! of each triple: an end is positive if it is an answer and the triple is positive, and does not
+//! count if it is an answer and the triple is not. Both sums count alike.
+//!
+//! After each pass the validation questions are scored by the code that answers. What counts is
+//! the mean of triple recall at each of `ks`, and where that is equal, as in small graphs, the share
+//! of first candidates that are answers.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::json;
+use wherefore::model::checkpoint::{self, Checkpoint, Description};
+use wherefore::model::qr_gat::{Batch, Network, Subgraph, Table, loss};
+use wherefore::model::tensor::{Device, Tensor};
+use wherefore::model::{Encoder, Random, encode};
+use wherefore::retrieve::qr_gat::NEIGHBOURHOOD;
+use wherefore::retrieve::{entity_texts_to_vectors, relation_texts_to_vectors};
+
+use super::config::TrainConfig;
+use super::course::{Course, Lesson, batches, best};
+use super::examples::Example;
+use super::judge::{Judge, Judged};
+use super::targets::targets;
+use super::{Epoch, Material, Progress, Task, Trained, topic_flags, work_folder};
+use crate::error::{Error, Result};
+
+/// Trains a QR-GAT.
+pub fn qr_gat(
+    task: &Task<'_>,
+    config: &TrainConfig,
+    device: &Device,
+    see: &mut dyn FnMut(Progress),
+) -> Result<Trained> {
+    config.check()?;
+    let work = work_folder(task)?;
+    let encoder = encode::open(&config.encoder)?;
+    let run = Run::prepare(task, config, &*encoder, device, &work, see)?;
+    let course = Course {
+        seed: run.config.seed,
+        epochs: run.config.epochs,
+        patience: run.config.patience,
+        warm_up: run.config.warm_up,
+        optimiser: run.config.optimiser.clone(),
+        device,
+        last: work.join("last"),
+        out: task.out,
+    };
+    let epochs = course.run(&run, see)?;
+    // what a stopped run would have needed
+    fs::remove_dir_all(&work).map_err(Error::io("remove", &work))?;
+    Ok(Trained {
+        checkpoint: task.out.to_owned(),
+        questions: run.material.learn.len(),
+        left_out: task.train.len() - run.material.learn.len(),
+        valid: run.judge.len(),
+        best: best(&epochs),
+        epochs,
+    })
+}
+
+/// A training with everything that does not change while it learns.
+struct Run<'a> {
+    task: &'a Task<'a>,
+    config: TrainConfig,
+    device: &'a Device,
+    description: Description,
+    material: Material,
+    judge: Judge,
+    questions: Vec<f32>, // [questions, dim]
+    entities: Vec<f32>,  // [labels, dim]
+    relations: Vec<f32>, // [relations, dim]
+}
+
+impl<'a> Run<'a> {
+    fn prepare(
+        task: &'a Task<'a>,
+        config: &TrainConfig,
+        encoder: &dyn Encoder,
+        device: &'a Device,
+        work: &Path,
+        see: &mut dyn FnMut(Progress),
+    ) -> Result<Self> {
+        let mut config = config.clone();
+        config.sizes.dim = encoder.dim();
+        let chosen = (&config.neighbourhood, config.valid_questions, config.seed);
+        let material =
+            Material::prepare(task, chosen, work, |example| example.has_positives(), see)?;
+        let examples = &material.examples;
+        let asked = encoder.encode_queries(&material.texts())?;
+        let total = examples.labels.len();
+        let entities = entity_texts_to_vectors(encoder, &examples.labels, &mut |done| {
+            see(Progress::Encoding { done, total });
+        })?;
+        let relations = relation_texts_to_vectors(encoder, &examples.relations)?;
+        let mut description =
+            Description::qr_gat(config.sizes.clone(), encoder.name(), config.seed);
+        description.data.clone_from(&task.data);
+        let notes = &mut description.training;
+        notes.insert(
+            NEIGHBOURHOOD.into(),
+            serde_json::to_value(&config.neighbourhood).expect("settings are numbers"),
+        );
+        notes.insert(
+            "config".into(),
+            serde_json::to_value(&config).expect("settings are numbers and texts"),
+        );
+        notes.insert("questions".into(), json!(material.checksum));
+        notes.insert("learned_from".into(), json!(material.learn.len()));
+        if let Some(init) = task.init {
+            notes.insert("init".into(), json!(checkpoint::read_description(init)?));
+        }
+        Ok(Self {
+            judge: Judge::new(material.judged.clone(), config.ks.clone()),
+            task,
+            config,
+            device,
+            description,
+            material,
+            questions: asked.values().to_vec(),
+            entities,
+            relations,
+        })
+    }
+}
+
+impl Lesson for Run<'_> {
+    type Network = Network;
+    type Judged = Judged;
+
+    fn description(&self) -> &Description {
+        &self.description
+    }
+
+    fn first_network(&self) -> Result<Network> {
+        let sizes = &self.config.sizes;
+        let Some(init) = self.task.init else {
+            let mut random = Random::stream(self.config.seed, 0);
+            return Ok(Network::new(sizes.clone(), &mut random, self.device)?);
+        };
+        let given: Checkpoint = Checkpoint::load(init, self.device)?;
+        let found = &given.description;
+        let same_encoder = found.encoder == self.description.encoder;
+        if !same_encoder || Network::shapes(&found.sizes) != Network::shapes(sizes) {
+            return Err(Error::BadSetting(format!(
+                "the network in `{}` has other sizes or another encoder",
+                init.display()
+            )));
+        }
+        // the bias as it is while positive triples count more
+        let given = given.network;
+        Ok(given.with_lower_bias(-self.config.positive_weight.ln())?)
+    }
+
+    fn batches(&self, epoch: u32) -> Vec<Vec<usize>> {
+        batches(
+            &self.material.learn,
+            (self.config.seed, epoch),
+            (self.config.batch_questions, self.config.batch_triples),
+            |index| self.material.examples.get(index).triples.len(),
+        )
+    }
+
+    fn loss(&self, network: &Network, batch: &[usize], random: &mut Random) -> Result<Tensor> {
+        let examples: Vec<Example<'_>> = batch
+            .iter()
+            .map(|i| self.material.examples.get(*i))
+            .collect();
+        let topics: Vec<Vec<bool>> = examples.iter().map(topic_flags).collect();
+        let dim = self.config.sizes.dim;
+        let subgraphs: Vec<Subgraph<'_>> = (examples.iter().zip(&topics))
+            .map(|(example, topics)| subgraph(example, topics, &self.questions, dim))
+            .collect();
+        let batch = Batch::new(
+            &self.config.sizes,
+            &subgraphs,
+            &Table::new(&self.entities, dim)?,
+            &Table::new(&self.relations, dim)?,
+            self.device,
+        )?;
+        let logits = network.forward(&batch, Some(random))?;
+        let (labels, weights) = targets(
+            &examples,
+            self.config.sizes.outputs(),
+            self.config.positive_weight,
+        );
+        Ok(loss(&logits, &labels, weights)?)
+    }
+
+    fn judge(&self, network: &Network) -> Result<Judged> {
+        self.judge.look(
+            network,
+            &self.material.examples,
+            [&self.questions, &self.entities, &self.relations],
+        )
+    }
+
+    fn is_better(&self, new: &Judged, old: &Judged) -> bool {
+        new.is_better_than(old)
+    }
+
+    fn keep(&self, network: &Network, epochs: &[Epoch]) -> Result<()> {
+        let mut description = self.description.clone();
+        let valid = epochs.last().map(|epoch| &epoch.valid);
+        description.metrics.insert("valid".into(), json!(valid));
+        description.training.insert("epochs".into(), json!(epochs));
+        let shifted = network.with_lower_bias(self.config.positive_weight.ln())?;
+        checkpoint::save(self.task.out, &description, &shifted, None)?;
+        Ok(())
+    }
+}
+
+/// An example as the network takes it.
+pub(super) fn subgraph<'e>(
+    example: &Example<'e>,
+    topics: &'e [bool],
+    questions: &'e [f32],
+    dim: usize,
+) -> Subgraph<'e> {
+    Subgraph {
+        question: &questions[example.question * dim..][..dim],
+        entities: example.entities,
+        topics,
+        relations: example.relations,
+        triples: example.triples,
+    }
+}

@@ -1,0 +1,147 @@
+#!/usr/bin/env bash
+# GNN2R without a language model: both steps trained on each benchmark, answers and rationales on the
+# test part, ablations, robustness, and the time of each phase.
+#
+#   experiments/gnn2r.sh DATA WORK [SET…]
+#   SET: pq grouped wc metaqa freebase ablations robustness freebase13 speed; all if none
+#
+# DATA is the folder of benchmarks, WORK a folder for graphs, checkpoints and runs. Uses `wherefore`
+# from the PATH, or what WHEREFORE names; ENCODER is the encoder (`static` if none is named). Choices
+# were made on validation parts: PathQuestion's and WC2014's own, every tenth line of MetaQA's qa_dev,
+# a seeded tenth of Freebase's training questions. The test parts are measured here alone.
+set -euo pipefail
+data=$1 work=$2 wherefore=${WHEREFORE:-wherefore} encoder=${ENCODER:-static}
+shift 2
+sets=${*:-pq grouped wc metaqa freebase ablations robustness freebase13 speed}
+mkdir -p "$work"
+has() { [[ " $sets " == *" $1 "* ]]; }
+
+graph() { # NAME FILE [OPTIONS]
+    [ -d "$work/$1" ] || "$wherefore" load "$data/$2" "${@:3}" --out "$work/$1" --quiet
+}
+train() { # NAME GRAPH [OPTIONS]
+    [ -d "$work/models/$1" ] && [ ! -d "$work/models/$1.training" ] && return
+    mkdir -p "$work/models"
+    printf '\n== train %s\n' "$1"
+    "$wherefore" train gnn2r --graph "$work/$2" --out "$work/models/$1" --encoder "$encoder" "${@:3}" 2>&1 |
+        tee "$work/models/$1.log" | grep -E '^pass|^learned|rror'
+}
+run() { # NAME MODEL GRAPH QUESTIONS [OPTIONS]
+    printf '\n== %s\n' "$1"
+    "$wherefore" eval --graph "$work/$3" --questions "$4" --out "$work/runs/$1" --model "$work/models/$2" \
+        --quiet "${@:5}" | grep -E '^ +(hit@1|f1|hit|precision|recall) |rationale|^total|^retrieve'
+}
+# Settings of the paper: name, graph, hops, margin, candidates, second margin
+pq="PQ-2H:2H-kb:2:0.5:20:0.8 PQ-3H:3H-kb:3:1.0:5:0.1 PQL-2H:PQL2-KB:2:1.0:5:0.8 PQL-3H:PQL3-KB:3:1.0:5:0.05"
+# settings HOPS MARGIN CANDIDATES MARGIN'
+settings() {
+    printf -- '--set %s ' "neighbourhood.hops=$1" "answering.trails.max_length=$1" "margin=$2" \
+        "answering.candidates=$3" "sentences.margin=$4"
+}
+
+if has pq || has robustness || has freebase13 || has grouped; then
+    for kb in 2H-kb 3H-kb PQL2-KB PQL3-KB; do
+        graph "$kb" "pathquestion/$kb.txt" --format tsv
+    done
+fi
+if has pq || has freebase13; then
+    for set in $pq; do
+        IFS=: read -r name kb hops margin n second <<< "$set"
+        # shellcheck disable=SC2046
+        train "$name" "$kb" --questions "$data/pathquestion/$name.train.txt" \
+            --valid "$data/pathquestion/$name.valid.txt" $(settings "$hops" "$margin" "$n" "$second")
+        run "$name" "$name" "$kb" "$data/pathquestion/$name.test.txt"
+    done
+fi
+if has grouped; then
+    # all questions of one gold path on one side: paths whose checksum ends in 0 are valid, in 1 test
+    for set in $pq; do
+        IFS=: read -r name kb hops margin n second <<< "$set"
+        for part in train valid test; do cat "$data/pathquestion/$name.$part.txt"; done |
+            while IFS= read -r line; do
+                side=$(printf '%s' "${line##*$'\t'}" | cksum | cut -d' ' -f1)
+                printf '%s\t%s\n' "$((side % 10))" "$line"
+            done > "$work/$name.sides"
+        grep -P '^0\t' "$work/$name.sides" | cut -f2- > "$work/$name.grouped.valid.txt"
+        grep -P '^1\t' "$work/$name.sides" | cut -f2- > "$work/$name.grouped.test.txt"
+        grep -P '^[2-9]\t' "$work/$name.sides" | cut -f2- > "$work/$name.grouped.train.txt"
+        # shellcheck disable=SC2046
+        train "$name-grouped" "$kb" --questions "$work/$name.grouped.train.txt" \
+            --valid "$work/$name.grouped.valid.txt" $(settings "$hops" "$margin" "$n" "$second")
+        run "$name-grouped" "$name-grouped" "$kb" "$work/$name.grouped.test.txt"
+    done
+fi
+if has wc; then
+    graph WC2014 wc2014/WC2014.txt --format tsv
+    for set in WC-P1:1 WC-P2:2 WC-C:1; do
+        IFS=: read -r name hops <<< "$set"
+        # shellcheck disable=SC2046
+        train "$name" WC2014 --questions "$data/wc2014/$name.train.txt" \
+            --valid "$data/wc2014/$name.valid.txt" $(settings "$hops" 1.0 20 0.1)
+        run "$name" "$name" WC2014 "$data/wc2014/$name.test.txt"
+    done
+fi
+if has metaqa; then
+    graph metaqa metaqa/kb.txt --format pipe
+    for hops in 1 2 3; do
+        awk 'NR % 10 != 0' "$data/metaqa/$hops-hop/qa_dev.txt" > "$work/metaqa-$hops.txt"
+        awk 'NR % 100 == 0' "$data/metaqa/$hops-hop/qa_dev.txt" > "$work/metaqa-valid-$hops.txt"
+        # shellcheck disable=SC2046
+        train "metaqa-$hops" metaqa --questions "$work/metaqa-$hops.txt" \
+            --valid "$work/metaqa-valid-$hops.txt" $(settings "$hops" 1.0 30 0.1) --set epochs=6
+        run "metaqa-$hops" "metaqa-$hops" metaqa "$data/metaqa/$hops-hop/qa_test.txt" --sample 1000
+    done
+fi
+if has freebase || has ablations || has speed || has robustness; then
+    graph freebase freebase/triples.tsv
+fi
+freebase() { # NAME QUESTIONS TEST CANDIDATES [OPTIONS]
+    # shellcheck disable=SC2046
+    train "$1" freebase --questions "$data/freebase/$2" $(settings 2 1.0 "$4" 0.1) \
+        --set neighbourhood.max_entities=1000 --set epochs=10 "${@:5}"
+    run "$1" "$1" freebase "$data/freebase/$3"
+}
+if has freebase || has ablations || has speed; then
+    freebase webqsp webqsp_train.jsonl webqsp_test.jsonl 10
+fi
+if has freebase; then
+    freebase cwq wq_cwq_train.jsonl cwq_test.jsonl 25 --set margin=0.5
+fi
+if has ablations; then
+    for names in no-gate no-layerwise-attention no-gate,no-layerwise-attention no-fine-tuning fast; do
+        freebase "webqsp-$names" webqsp_train.jsonl webqsp_test.jsonl 10 \
+            --set "ablations=[\"${names//,/\",\"}\"]"
+    done
+    # step I alone
+    cat > "$work/webqsp-step-1.toml" <<TOML
+retrieve = { kind = "gnn2r", model = "$work/models/webqsp", answering = { sentences = false, candidates = 10 } }
+reason = { kind = "rationale" }
+TOML
+    "$wherefore" eval --graph "$work/freebase" --questions "$data/freebase/webqsp_test.jsonl" \
+        --config "$work/webqsp-step-1.toml" --out "$work/runs/webqsp-step-1" --quiet | grep -E '^ +(hit@1|f1) '
+fi
+if has robustness; then
+    for set in PQL-2H:PQL2-KB:2:0.8 PQL-3H:PQL3-KB:3:0.05; do
+        IFS=: read -r name kb hops second <<< "$set"
+        for how in removed shuffled; do
+            for share in 0.25 0.5 0.75 0.95; do
+                # shellcheck disable=SC2046
+                train "$name-$how-$share" "$kb" --questions "$data/pathquestion/$name.train.txt" \
+                    --valid "$data/pathquestion/$name.valid.txt" $(settings "$hops" 1.0 5 "$second") \
+                    --set "robustness.$how=$share"
+                run "$name-$how-$share" "$name-$how-$share" "$kb" "$data/pathquestion/$name.test.txt"
+            done
+        done
+    done
+fi
+if has freebase13; then
+    graph freebase13 freebase13/triples.tsv
+    run PQ-2H-freebase13 PQ-2H freebase13 "$data/pathquestion/PQ-2H.test.txt"
+fi
+if has speed; then
+    # the phases as `retrieve.*` among the times; one question at a time
+    full=$data/freebase/webqsp_test_full_rog_subgraphs_18.jsonl
+    printf '\n== speed\n'
+    RAYON_NUM_THREADS=2 "$wherefore" eval --questions "$full" --model "$work/models/webqsp" \
+        --out "$work/runs/speed" --quiet | grep -E '^retrieve|^total'
+fi
