@@ -1,5 +1,6 @@
 //! What can be typed.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
@@ -91,6 +92,8 @@ pub(crate) enum Command {
     Report(Report),
     Verify(Verify),
     Model(Model),
+    Serve(Serve),
+    Mcp(Mcp),
 }
 
 /// Answer a question, with the triples that prove the answer
@@ -537,6 +540,73 @@ pub(crate) struct ModelDistill {
     /// How flat the frequency weight is; larger is flatter
     #[arg(long, value_name = "X", default_value_t = 0.001)]
     pub(crate) weight: f32,
+}
+
+/// What `serve` and `mcp` open.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Served {
+    /// A graph folder, or `@toy`; repeatable. Without a name it goes by the last part of its path
+    #[arg(long = "graph", value_name = "NAME=GRAPH")]
+    pub(crate) graphs: Vec<String>,
+    /// Graphs, methods, keys and limits, as a TOML file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// A method to offer; repeatable, the first is the default. All that need no training, if none
+    /// are given
+    #[arg(long = "method", value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(wherefore::config::METHODS))]
+    pub(crate) methods: Vec<String>,
+    /// A checkpoint made by `wherefore train`, offered as the method `trained`
+    #[arg(long, value_name = "CKPT")]
+    pub(crate) model: Option<PathBuf>,
+    /// Let a language model answer from the evidence: a GGUF file, or URL#MODEL
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) llm: Option<String>,
+}
+
+/// Serve graphs: a web page, an HTTP API, an OpenAI-compatible door and MCP
+///
+/// Only this machine can reach the server unless `--listen` says otherwise. It ends in order on
+/// Ctrl-C: requests that run come to their end.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  wherefore serve --graph @toy
+  wherefore serve --graph movies --graph sports=data/sports --model ckpt --runs runs
+  wherefore serve --config serve.toml
+  wherefore serve --new-key alice
+
+`docs/serving.md` describes the API, the configuration and what keeps it safe.")]
+pub(crate) struct Serve {
+    #[command(flatten)]
+    pub(crate) served: Served,
+    /// Where to listen; 127.0.0.1:7878 if neither this nor the configuration says it
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) listen: Option<SocketAddr>,
+    /// A run folder of `wherefore eval`, or a folder of such, to browse
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) runs: Option<PathBuf>,
+    /// Keep thumbs up and down as question files in this folder
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) feedback: Option<PathBuf>,
+    /// Threads that answer questions; 0 means one for each core
+    #[arg(long, value_name = "N")]
+    pub(crate) workers: Option<usize>,
+    /// Requests that may wait; those beyond are told to come back later
+    #[arg(long, value_name = "N")]
+    pub(crate) queue: Option<usize>,
+    /// Make an API key, show it and what belongs into the configuration, and end
+    #[arg(long, value_name = "NAME")]
+    pub(crate) new_key: Option<String>,
+}
+
+/// Offer graphs to agents: the Model Context Protocol over standard input and output
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Example, as an agent's settings have it:
+  { \"command\": \"wherefore\", \"args\": [\"mcp\", \"--graph\", \"movies\"] }")]
+pub(crate) struct Mcp {
+    #[command(flatten)]
+    pub(crate) served: Served,
 }
 
 #[cfg(test)]

@@ -127,6 +127,8 @@ fn describe(error: &anyhow::Error) -> (Report, Exit) {
         let exit = |internal| if internal { Exit::Fault } else { Exit::Input };
         if let Some(e) = e.downcast_ref::<wherefore_lab::Error>() {
             known = (e.code(), e.hint(), exit(e.is_internal()));
+        } else if let Some(e) = e.downcast_ref::<wherefore_serve::Error>() {
+            known = (e.code(), e.hint(), exit(e.is_internal()));
         } else if let Some(e) = e.downcast_ref::<wherefore::Error>() {
             known = (e.code(), e.hint(), exit(e.is_internal()));
         } else if let Some(e) = e.downcast_ref::<wherefore_graph::Error>() {

@@ -41,6 +41,8 @@ fn run(args: &Args) -> Exit {
         Command::Report(args) => commands::report::run(args, &output),
         Command::Verify(args) => commands::verify::run(args, &output),
         Command::Model(args) => commands::model::run(args, &output),
+        Command::Serve(args) => commands::serve::serve(args, &output),
+        Command::Mcp(args) => commands::serve::mcp(args, &output),
     };
     match done {
         Ok(exit) => exit,

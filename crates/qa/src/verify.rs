@@ -128,7 +128,8 @@ pub fn settle(
     })
 }
 
-fn evidence(selection: &Selection, graph: &dyn Graph) -> Result<Vec<Evidence>> {
+/// The selected triples by their names, each looked up in the graph again.
+pub fn evidence(selection: &Selection, graph: &dyn Graph) -> Result<Vec<Evidence>> {
     let mut evidence = Vec::with_capacity(selection.triples.len());
     for &(triple, score) in &selection.triples {
         evidence.push(Evidence {
@@ -147,7 +148,8 @@ fn evidence(selection: &Selection, graph: &dyn Graph) -> Result<Vec<Evidence>> {
     Ok(evidence)
 }
 
-pub(crate) fn link_reports(links: &[Link], graph: &dyn Graph) -> Result<Vec<LinkReport>> {
+/// The links by their names.
+pub fn link_reports(links: &[Link], graph: &dyn Graph) -> Result<Vec<LinkReport>> {
     let mut reports = Vec::with_capacity(links.len());
     for link in links {
         reports.push(LinkReport {

@@ -5,9 +5,8 @@ use std::path::Path;
 use anyhow::Context;
 use serde::Serialize;
 use wherefore::config::LinkerConfig;
-use wherefore::link::{How, Linker, Mention, Names, NamesConfig};
+use wherefore::link::{How, LinkingReport, Names, NamesConfig};
 use wherefore::{PipelineConfig, Question};
-use wherefore_graph::Graph;
 use wherefore_lab::linking::{Linking, Miss, linking};
 use wherefore_lab::questions;
 
@@ -49,81 +48,20 @@ fn one(args: &Link, text: &str, linker: &Names, output: &Output) -> anyhow::Resu
     let question = Question::new(text).about(&args.topics);
     question.check()?;
     let graph = open(&args.graph)?;
-    let mentions = linker.mentions(&question, graph.as_ref())?;
-    let shown = report(&question, &mentions, linker, graph.as_ref())?;
+    let shown = LinkingReport::new(linker, &question, graph.as_ref())?;
     if output.json {
         output.print_json(&shown)?;
     } else {
         output.print(&written(&shown, output))?;
     }
-    Ok(if mentions.is_empty() {
+    Ok(if shown.mentions.is_empty() {
         Exit::No
     } else {
         Exit::Done
     })
 }
 
-#[derive(Serialize)]
-struct Shown<'a> {
-    question: &'a str,
-    mentions: Vec<ShownMention>,
-    /// Names that come near, where nothing links.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    nearest: Vec<String>,
-}
-
-#[derive(Serialize)]
-struct ShownMention {
-    mention: String,
-    span: Option<(usize, usize)>,
-    candidates: Vec<ShownCandidate>,
-}
-
-#[derive(Serialize)]
-struct ShownCandidate {
-    name: String,
-    id: String,
-    score: f32,
-    how: How,
-    triples: usize,
-}
-
-fn report<'a>(
-    question: &'a Question,
-    mentions: &[Mention],
-    linker: &Names,
-    graph: &dyn Graph,
-) -> anyhow::Result<Shown<'a>> {
-    let mut all = Vec::with_capacity(mentions.len());
-    for mention in mentions {
-        let mut candidates = Vec::with_capacity(mention.candidates.len());
-        for candidate in &mention.candidates {
-            candidates.push(ShownCandidate {
-                name: graph.entity_label(candidate.entity)?.into_owned(),
-                id: graph.entity_term(candidate.entity)?.to_string(),
-                score: candidate.score,
-                how: candidate.how,
-                triples: graph.degree(candidate.entity)?,
-            });
-        }
-        all.push(ShownMention {
-            mention: mention.text.clone(),
-            span: mention.span,
-            candidates,
-        });
-    }
-    let nearest = match mentions {
-        [] => linker.nearest(question, graph)?,
-        _ => Vec::new(),
-    };
-    Ok(Shown {
-        question: &question.text,
-        mentions: all,
-        nearest,
-    })
-}
-
-fn written(report: &Shown<'_>, output: &Output) -> String {
+fn written(report: &LinkingReport, output: &Output) -> String {
     if report.mentions.is_empty() {
         let mut text = String::from("No name in the question is in the graph.\n");
         if !report.nearest.is_empty() {

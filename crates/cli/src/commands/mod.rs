@@ -18,6 +18,7 @@ pub(crate) mod load;
 pub(crate) mod model;
 pub(crate) mod report;
 pub(crate) mod score;
+pub(crate) mod serve;
 pub(crate) mod sparql;
 pub(crate) mod train;
 pub(crate) mod verify;

@@ -6,6 +6,7 @@ mod mentions;
 mod names;
 mod nationalities;
 mod rank;
+mod report;
 mod spans;
 
 use serde::{Deserialize, Serialize};
@@ -16,6 +17,7 @@ use crate::question::Question;
 
 pub(crate) use lexicon::edits;
 pub use names::{Names, NamesConfig};
+pub use report::{CandidateReport, LinkingReport, MentionReport};
 
 /// A part of the question tied to an entity of the graph.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,0 +1,191 @@
+//! `wherefore serve` and `wherefore mcp`: the same engine behind other doors.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::Context;
+use serde::Serialize;
+use wherefore_serve::{GraphConfig, Log, MethodConfig, ServeConfig, Server, new_key, speak_mcp};
+
+use super::read_text;
+use crate::args::{Mcp, Serve, Served};
+use crate::errors::Exit;
+use crate::output::{Output, shown};
+
+pub(crate) fn serve(args: &Serve, output: &Output) -> anyhow::Result<Exit> {
+    if let Some(name) = &args.new_key {
+        return key(name, output);
+    }
+    let mut config = config(&args.served)?;
+    config.listen = args.listen.unwrap_or(config.listen);
+    config.runs = args.runs.clone().or(config.runs);
+    config.feedback = args.feedback.clone().or(config.feedback);
+    config.limits.workers = args.workers.unwrap_or(config.limits.workers);
+    config.limits.queue = args.queue.unwrap_or(config.limits.queue);
+    let server = Server::open(config, log())?;
+    let address = server.address().context("cannot tell the address")?;
+    if output.json {
+        // one line: whoever started us reads it to know where we are
+        let line = serde_json::to_string(&Started {
+            address: address.to_string(),
+        });
+        output.print(&(line.context("cannot write JSON")? + "\n"))?;
+    }
+    output.note("listening", &format!("http://{address}"));
+    server.run()?;
+    output.note("stopped", "all that ran has ended");
+    Ok(Exit::Done)
+}
+
+#[derive(Serialize)]
+struct Started {
+    address: String,
+}
+
+pub(crate) fn mcp(args: &Mcp, _output: &Output) -> anyhow::Result<Exit> {
+    let config = config(&args.served)?;
+    let mut input = io::stdin().lock();
+    let mut output = io::stdout().lock();
+    speak_mcp(config, log(), &mut input, &mut output)?;
+    Ok(Exit::Done)
+}
+
+/// Lines for whoever runs the server.
+fn log() -> Log {
+    Arc::new(|line| {
+        // nobody is left to tell if this fails
+        let _ = writeln!(io::stderr(), "log: {}", shown(line));
+    })
+}
+
+#[derive(Serialize)]
+struct Key<'a> {
+    name: &'a str,
+    key: &'a str,
+    sha256: &'a str,
+}
+
+/// The key goes to standard output, and what the server is to know of it beside it.
+fn key(name: &str, output: &Output) -> anyhow::Result<Exit> {
+    let (key, sha256) = new_key()?;
+    if output.json {
+        output.print_json(&Key {
+            name,
+            key: &key,
+            sha256: &sha256,
+        })?;
+        return Ok(Exit::Done);
+    }
+    output.print(&format!("{key}\n"))?;
+    let name = serde_json::to_string(name).context("cannot write the name")?;
+    let lines = format!(
+        "put this into the server's configuration; the key is shown only once\n\n[[keys]]\nname = {name}\nsha256 = \"{sha256}\"\n"
+    );
+    // nobody is left to tell if this fails
+    let _ = io::stderr().write_all(lines.as_bytes());
+    Ok(Exit::Done)
+}
+
+/// The file, and what the flags add to it.
+fn config(args: &Served) -> anyhow::Result<ServeConfig> {
+    let mut config = match &args.config {
+        Some(path) => ServeConfig::from_toml(&read_text(path, 1 << 20)?)
+            .with_context(|| format!("cannot use the configuration `{}`", path.display()))?,
+        None => ServeConfig::default(),
+    };
+    for given in &args.graphs {
+        let (name, path) = named(given);
+        let graph = config
+            .graphs
+            .entry(name)
+            .or_insert_with(GraphConfig::default);
+        graph.path = path;
+    }
+    for method in &args.methods {
+        let named = MethodConfig::named(method);
+        config.methods.insert(method.clone(), named);
+    }
+    if let [first, ..] = args.methods.as_slice() {
+        config.default_method = Some(first.clone());
+    }
+    if let Some(model) = &args.model {
+        if config.methods.is_empty() {
+            config
+                .methods
+                .insert("walk".into(), MethodConfig::named("walk"));
+        }
+        let trained = MethodConfig {
+            model: Some(model.clone()),
+            ..MethodConfig::default()
+        };
+        config.methods.insert("trained".into(), trained);
+        config.default_method = Some("trained".into());
+    }
+    if let Some(llm) = &args.llm {
+        if config.methods.is_empty() {
+            config
+                .methods
+                .insert("walk".into(), MethodConfig::named("walk"));
+        }
+        let base = config
+            .default_method
+            .clone()
+            .unwrap_or_else(|| "walk".into());
+        let mut method = config.methods.get(&base).cloned().unwrap_or_default();
+        method.llm = Some(llm.clone());
+        let name = format!("{base}-llm");
+        config.methods.insert(name.clone(), method);
+        config.default_method = Some(name);
+    }
+    Ok(config)
+}
+
+/// `NAME=FOLDER`, or a folder that is called by its last part.
+fn named(given: &str) -> (String, String) {
+    if let Some((name, path)) = given.split_once('=')
+        && !name.contains(['/', '\\'])
+    {
+        return (name.to_owned(), path.to_owned());
+    }
+    let name = match given.strip_prefix('@') {
+        Some(sample) => sample.to_owned(),
+        None => {
+            let last = Path::new(given).file_name();
+            last.map_or_else(|| given.to_owned(), |n| n.to_string_lossy().into_owned())
+        }
+    };
+    (name, given.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn graphs_go_by_the_given_name_or_the_last_part_of_their_path() {
+        let pair = |name: &str, path: &str| (name.to_owned(), path.to_owned());
+        assert_eq!(named("films=data/movies"), pair("films", "data/movies"));
+        assert_eq!(named("data/movies"), pair("movies", "data/movies"));
+        assert_eq!(named("data/a=b"), pair("a=b", "data/a=b"));
+        assert_eq!(named("@toy"), pair("toy", "@toy"));
+    }
+
+    #[test]
+    fn flags_add_to_the_file() {
+        let args = Served {
+            graphs: vec!["@toy".into()],
+            config: None,
+            methods: Vec::new(),
+            model: Some("ckpt".into()),
+            llm: Some("m.gguf".into()),
+        };
+        let config = config(&args).unwrap();
+        let names: Vec<_> = config.methods.keys().map(String::as_str).collect();
+        assert_eq!(names, ["trained", "trained-llm", "walk"]);
+        assert_eq!(config.default_method.as_deref(), Some("trained-llm"));
+        let method = &config.methods["trained-llm"];
+        assert_eq!(method.llm.as_deref(), Some("m.gguf"));
+        assert_eq!(method.model.as_deref(), Some(Path::new("ckpt")));
+    }
+}

@@ -1,0 +1,189 @@
+//! `wherefore serve` and `wherefore mcp` as they are started and stopped.
+
+#![expect(clippy::unwrap_used, reason = "a test may fail")]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use serde_json::{Value, json};
+use wherefore_lab::questions;
+
+fn wherefore() -> Command {
+    Command::new(assert_cmd::cargo::cargo_bin!("wherefore"))
+}
+
+struct Started {
+    child: Child,
+    address: String,
+}
+
+fn start(args: &[&str]) -> Started {
+    let mut child = wherefore()
+        .args([
+            "serve",
+            "--json",
+            "--listen",
+            "127.0.0.1:0",
+            "--graph",
+            "@toy",
+        ])
+        .args(args)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let stdout = child.stdout.as_mut().unwrap();
+    BufReader::new(stdout).read_line(&mut line).unwrap();
+    let started: Value = serde_json::from_str(&line).unwrap();
+    Started {
+        child,
+        address: started["address"].as_str().unwrap().to_owned(),
+    }
+}
+
+impl Started {
+    fn send(&self, method: &str, path: &str, body: &str) -> Value {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n\
+             content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+            self.address,
+            body.len()
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut reply = String::new();
+        stream.read_to_string(&mut reply).unwrap();
+        let (_, body) = reply.split_once("\r\n\r\n").unwrap();
+        serde_json::from_str(body).unwrap()
+    }
+
+    /// Asks the process to end, and gives its exit status.
+    fn end(mut self) -> Option<i32> {
+        let pid = self.child.id().to_string();
+        let told = Command::new("kill").args(["-TERM", &pid]).status().unwrap();
+        assert!(told.success());
+        self.child.wait().unwrap().code()
+    }
+}
+
+#[test]
+fn thumbs_become_questions_that_training_reads() {
+    let folder = tempfile::tempdir().unwrap();
+    let kept = folder.path().join("opinions");
+    let server = start(&["--feedback", kept.to_str().unwrap()]);
+    let question = "Who is the mascot of the San Francisco Giants?";
+    let answer = server.send(
+        "POST",
+        "/v1/ask",
+        &json!({ "question": question }).to_string(),
+    );
+    let body = json!({
+        "question": question,
+        "vote": "up",
+        "topics": [answer["links"][0]["id"]],
+        "answers": [answer["answers"][0]["name"]],
+    });
+    let said = server.send("POST", "/v1/feedback", &body.to_string());
+    assert_eq!(said["ids"].as_array().unwrap().len(), 1);
+    let body = json!({ "question": "Who coaches?", "vote": "down", "answers": ["Lou Seal"] });
+    server.send("POST", "/v1/feedback", &body.to_string());
+    assert_eq!(server.end(), Some(0));
+
+    let asked = questions::read(&kept.join("toy.jsonl"), None).unwrap();
+    assert_eq!(asked.len(), 1);
+    assert_eq!(asked[0].question, question);
+    assert_eq!(asked[0].topics[0].name, "San Francisco Giants");
+    assert_eq!(asked[0].answers[0].name, "Lou Seal");
+    let rejected = questions::read(&kept.join("toy.down.jsonl"), None).unwrap();
+    assert_eq!(rejected[0].kind.as_deref(), Some("rejected"));
+}
+
+#[test]
+fn runs_of_eval_are_browsed_and_replayed() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("q.jsonl");
+    let line = json!({ "question": "Who is the mascot of the San Francisco Giants?",
+                       "topics": ["San Francisco Giants"], "answers": ["Lou Seal"] });
+    std::fs::write(&file, format!("{line}\n")).unwrap();
+    let runs = folder.path().join("runs");
+    let out = runs.join("walk");
+    let text = |path: &Path| path.to_str().unwrap().to_owned();
+    let ended = wherefore()
+        .args([
+            "eval",
+            "--quiet",
+            "--graph",
+            "@toy",
+            "--questions",
+            &text(&file),
+        ])
+        .args(["--out", &text(&out)])
+        .output()
+        .unwrap();
+    assert!(ended.status.success(), "{ended:?}");
+    let server = start(&["--runs", &text(&runs)]);
+    let list = server.send("GET", "/v1/runs", "");
+    assert_eq!(list["runs"][0]["name"], "walk");
+    assert_eq!(list["runs"][0]["finished"], true);
+    let overall = &list["runs"][0]["metrics"]["metrics"];
+    assert!(overall.get("lenient.hit@1").is_some(), "{overall}");
+    let one = server.send("GET", "/v1/runs/walk/questions/0", "");
+    assert_eq!(one["answer"]["answers"][0]["name"], "Lou Seal");
+    assert_eq!(one["expected"]["answers"][0], "Lou Seal");
+    assert_eq!(server.end(), Some(0));
+}
+
+#[test]
+fn mcp_is_spoken_on_standard_input_and_output() {
+    let mut child = wherefore()
+        .args(["mcp", "--graph", "films=@toy"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
+        "name": "ask", "arguments": { "question": "Whose mascot is Lou Seal?", "graph": "films" } } });
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(format!("{call}\n").as_bytes()).unwrap();
+    drop(input);
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success());
+    let reply: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let answers = &reply["result"]["structuredContent"]["answers"];
+    assert_eq!(answers[0]["name"], "San Francisco Giants");
+}
+
+#[test]
+fn what_keeps_it_from_starting_is_told_with_a_hint() {
+    let refused = |args: &[&str], status: i32, words: &str| {
+        let output = wherefore().arg("serve").args(args).output().unwrap();
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(status), "{text}");
+        assert!(text.contains(words) && text.contains("hint: "), "{text}");
+    };
+    refused(&[], 2, "there is no graph to serve");
+    refused(&["--graph", "no/such"], 2, "cannot open the graph `such`");
+    refused(
+        &["--graph", "@toy", "--listen", "0.0.0.0:0"],
+        2,
+        "no API key is set",
+    );
+    refused(
+        &["--graph", "@toy", "--method", "qsrag"],
+        2,
+        "cannot prepare the method `qsrag`",
+    );
+    let key = wherefore()
+        .args(["serve", "--new-key", "a"])
+        .output()
+        .unwrap();
+    let shown = String::from_utf8(key.stdout).unwrap();
+    assert!(
+        shown.starts_with("wf-") && shown.trim().len() == 51,
+        "{shown}"
+    );
+}

@@ -1,0 +1,180 @@
+//! `ask`, `retrieve`, `link`, `verify`.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::response::Response;
+use serde::Deserialize;
+use serde_json::json;
+use tokio::sync::mpsc;
+use wherefore::{Answer, Question};
+
+use super::stream::{Frames, event};
+use super::{in_range, json_bytes, read_json, read_query, to_json};
+use crate::app::App;
+use crate::engine::{Asked, Event};
+use crate::error::Result;
+use crate::problem::Problem;
+
+const MOST_TRIPLES: usize = 1000;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AskBody {
+    question: String,
+    #[serde(default)]
+    graph: Option<String>,
+    #[serde(default)]
+    method: Option<String>,
+    #[serde(default)]
+    topics: Vec<String>,
+    #[serde(default)]
+    stream: bool,
+    #[serde(default)]
+    top_k: Option<usize>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AskQuery {
+    #[serde(default)]
+    stream: bool,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct VerifyBody {
+    answer: Answer,
+    #[serde(default)]
+    graph: Option<String>,
+}
+
+impl AskBody {
+    async fn read(app: &App, request: Request) -> Result<Self, Problem> {
+        let query: AskQuery = read_query(request.uri())?;
+        let mut body: Self = read_json(app, request).await?;
+        body.stream |= query.stream;
+        Ok(body)
+    }
+
+    /// Refuses what can be refused before it waits in a queue.
+    fn asked(&self, app: &App) -> Result<Asked, Problem> {
+        let question = Question::new(&self.question).about(&self.topics);
+        app.check_question(&question)?;
+        let graph = app.engine.graph(self.graph.as_deref())?;
+        graph.pipeline(self.method.as_deref())?;
+        Ok(Asked {
+            question,
+            graph: self.graph.clone(),
+            method: self.method.clone(),
+        })
+    }
+
+    fn refuse(&self, unwanted: &[(&str, bool)]) -> Result<(), Problem> {
+        match unwanted.iter().find(|(_, given)| *given) {
+            None => Ok(()),
+            Some((name, _)) => Err(Problem::bad_request(
+                "bad-body",
+                format!("`{name}` means nothing here"),
+            )),
+        }
+    }
+}
+
+pub(super) async fn ask(
+    State(app): State<Arc<App>>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let body = AskBody::read(&app, request).await?;
+    body.refuse(&[("top_k", body.top_k.is_some())])?;
+    let asked = body.asked(&app)?;
+    if body.stream {
+        return streamed(&app, asked);
+    }
+    let deadline = app.deadline();
+    let job = move |app: &App| {
+        let answer = (app.engine).ask(&asked, deadline, |_| ControlFlow::Continue(()))?;
+        app.metrics.answer(&answer);
+        Ok(to_json(&answer))
+    };
+    Ok(json_bytes(app.answer(job).await?))
+}
+
+/// Every stage as an event, then the answer.
+fn streamed(app: &Arc<App>, asked: Asked) -> Result<Response, Problem> {
+    let deadline = app.deadline();
+    let (send, receive) = mpsc::unbounded_channel();
+    let result = app.submit(move |app| {
+        let tell = move |told: Event| {
+            let text = match told {
+                Event::Stage(stage) => event("stage", &stage),
+                Event::Text(text) if text.is_empty() => String::new(),
+                Event::Text(text) => event("text", &json!({ "text": text })),
+            };
+            // an empty text only asks whether anybody is there
+            let heard = if text.is_empty() {
+                !send.is_closed()
+            } else {
+                send.send(text).is_ok()
+            };
+            match heard {
+                true => ControlFlow::Continue(()),
+                false => ControlFlow::Break(()),
+            }
+        };
+        let answer = app.engine.ask(&asked, deadline, tell)?;
+        app.metrics.answer(&answer);
+        Ok(answer)
+    })?;
+    let log = Arc::clone(&app.log);
+    let frames = Frames::new(receive, result, deadline, move |result| match result {
+        Ok(answer) => event("answer", &answer),
+        Err(problem) => {
+            if let Some(line) = problem.log_line() {
+                log(&line);
+            }
+            event("error", &problem)
+        }
+    });
+    Ok(frames.into_response())
+}
+
+pub(super) async fn retrieve(
+    State(app): State<Arc<App>>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let body = AskBody::read(&app, request).await?;
+    body.refuse(&[("stream", body.stream)])?;
+    let top_k = match body.top_k {
+        None => None,
+        given => Some(in_range("top_k", given, 1, MOST_TRIPLES)?),
+    };
+    let asked = body.asked(&app)?;
+    let job = move |app: &App| Ok(to_json(&app.engine.retrieve(&asked, top_k)?));
+    Ok(json_bytes(app.answer(job).await?))
+}
+
+pub(super) async fn link(
+    State(app): State<Arc<App>>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let body = AskBody::read(&app, request).await?;
+    body.refuse(&[("stream", body.stream), ("top_k", body.top_k.is_some())])?;
+    let asked = body.asked(&app)?;
+    let job = move |app: &App| Ok(to_json(&app.engine.link(&asked)?));
+    Ok(json_bytes(app.look(job).await?))
+}
+
+pub(super) async fn verify(
+    State(app): State<Arc<App>>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let body: VerifyBody = read_json(&app, request).await?;
+    app.engine.graph(body.graph.as_deref())?;
+    let job = move |app: &App| {
+        let verification = app.engine.verify(body.graph.as_deref(), &body.answer)?;
+        Ok(to_json(&verification))
+    };
+    Ok(json_bytes(app.answer(job).await?))
+}

@@ -1,0 +1,371 @@
+//! What is served, to whom, and within which limits, as a file says it.
+//!
+//! ```toml
+//! listen = "127.0.0.1:7878"
+//! default_method = "trained"
+//!
+//! [graphs.movies]
+//! path = "movies"
+//! examples = ["who directed The Matrix?"]
+//!
+//! [methods.walk]
+//! method = "walk"
+//!
+//! [methods.trained]
+//! model = "ckpt"
+//!
+//! [limits]
+//! queue = 512
+//! ```
+//!
+//! Unknown keys are refused. Paths are relative to where the server is started.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use wherefore::PipelineConfig;
+use wherefore::config::METHODS;
+
+use crate::error::{Error, Result};
+
+/// Methods that are offered when none is named: those that need nothing but a graph.
+const UNTRAINED: [&str; 3] = ["walk", "overlap", "similarity"];
+
+/// A whole server.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ServeConfig {
+    /// Where to listen. Only this machine can reach the default.
+    pub listen: SocketAddr,
+    /// The graphs by name.
+    pub graphs: BTreeMap<String, GraphConfig>,
+    /// The graph that is asked when a request names none; the first by name if none is given.
+    pub default_graph: Option<String>,
+    /// The methods by name; `walk`, `overlap` and `similarity` if none are given.
+    pub methods: BTreeMap<String, MethodConfig>,
+    /// The method when a request names none; `walk` if there is one, else the first by name.
+    pub default_method: Option<String>,
+    /// A run folder of `wherefore eval`, or a folder of such, to browse.
+    pub runs: Option<PathBuf>,
+    /// The folder where thumbs up and down are kept, one question file for each graph.
+    pub feedback: Option<PathBuf>,
+    /// Who may ask. Everybody who reaches the address, if there are none.
+    pub keys: Vec<KeyConfig>,
+    /// Whether an address that other machines reach may be served without keys.
+    pub anonymous: bool,
+    /// Web pages of these origins may call the API from a browser; `*` means any.
+    pub cors: Vec<String>,
+    /// Names that this server goes by, beside those of the loopback address. Requests for others
+    /// are refused while it listens on loopback, so that no web page reaches it by a name that
+    /// was made to lead here.
+    pub hosts: Vec<String>,
+    /// What a request may cost.
+    pub limits: Limits,
+}
+
+/// One graph.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GraphConfig {
+    /// A graph folder, or `@toy`.
+    pub path: String,
+    /// Questions to begin with.
+    #[serde(default)]
+    pub examples: Vec<String>,
+    /// The methods offered for it, by name; all if none are given. A checkpoint fits the graphs it
+    /// was trained for.
+    #[serde(default)]
+    pub methods: Vec<String>,
+}
+
+/// One method: by name, by file, by checkpoint, and perhaps with a language model.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct MethodConfig {
+    /// One of the built-in methods.
+    pub method: Option<String>,
+    /// A TOML file as `wherefore ask --config` takes it.
+    pub config: Option<PathBuf>,
+    /// A checkpoint of `wherefore train`.
+    pub model: Option<PathBuf>,
+    /// A language model that answers from the evidence: a GGUF file or `URL#MODEL`.
+    pub llm: Option<String>,
+}
+
+/// One API key. The key itself is kept nowhere.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KeyConfig {
+    /// What it is called in the log and in metrics.
+    pub name: String,
+    /// SHA-256 of the key, as 64 hexadecimal digits.
+    pub sha256: String,
+    /// Requests a second; that of [`Limits`] if none is given.
+    #[serde(default)]
+    pub rate: Option<f64>,
+}
+
+/// What a request may cost.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    /// Threads that answer questions; 0 means one for each core.
+    pub workers: usize,
+    /// Requests that may wait for one of them. Beyond, requests get 429.
+    pub queue: usize,
+    /// Open connections. Beyond, new ones wait.
+    pub connections: usize,
+    /// Bytes of a request's body.
+    pub body_bytes: usize,
+    /// Bytes of a question.
+    pub question_bytes: usize,
+    /// Seconds for one answer, waiting included.
+    pub seconds: f64,
+    /// Seconds for one SPARQL query.
+    pub sparql_seconds: f64,
+    /// Rows of a SPARQL answer.
+    pub rows: usize,
+    /// Requests a second of one key, or of one address where there are no keys; 0 means no limit.
+    pub rate: f64,
+    /// Requests that may come at once before the rate counts.
+    pub burst: u32,
+    /// Seconds that requests have to end in when the server is stopped.
+    pub shutdown_seconds: f64,
+}
+
+impl Default for ServeConfig {
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7878),
+            graphs: BTreeMap::new(),
+            default_graph: None,
+            methods: BTreeMap::new(),
+            default_method: None,
+            runs: None,
+            feedback: None,
+            keys: Vec::new(),
+            anonymous: false,
+            cors: Vec::new(),
+            hosts: Vec::new(),
+            limits: Limits::default(),
+        }
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            workers: 0,
+            queue: 512,
+            connections: 1024,
+            body_bytes: 1 << 20,
+            question_bytes: 2048,
+            seconds: 60.0,
+            sparql_seconds: 10.0,
+            rows: 10_000,
+            rate: 0.0,
+            burst: 20,
+            shutdown_seconds: 30.0,
+        }
+    }
+}
+
+impl ServeConfig {
+    /// Reads a configuration.
+    pub fn from_toml(text: &str) -> Result<Self> {
+        toml::from_str(text).map_err(|e| {
+            let message = e.message().replace('\n', " ");
+            Error::Config(match e.span() {
+                Some(span) => {
+                    let before = text.get(..span.start).unwrap_or_default();
+                    format!("line {}: {message}", before.matches('\n').count() + 1)
+                }
+                None => message,
+            })
+        })
+    }
+
+    /// Fills in what was left out, and refuses what does not fit together.
+    pub(crate) fn resolve(mut self) -> Result<Self> {
+        if self.graphs.is_empty() {
+            return Err(Error::NoGraph);
+        }
+        if self.methods.is_empty() {
+            self.methods = UNTRAINED
+                .map(|name| (name.to_owned(), MethodConfig::named(name)))
+                .into();
+        }
+        for name in self.graphs.keys().chain(self.methods.keys()) {
+            let good = |c: char| c.is_alphanumeric() || "-_.+".contains(c);
+            if name.is_empty() || name.len() > 64 || !name.chars().all(good) {
+                return Err(Error::Config(format!(
+                    "`{name}` is no name: letters, digits and `-_.+` make one, 64 at most"
+                )));
+            }
+        }
+        for (name, graph) in &self.graphs {
+            if let Some(missing) = (graph.methods.iter()).find(|m| !self.methods.contains_key(*m)) {
+                return Err(Error::Config(format!(
+                    "graph `{name}` is to have the method `{missing}`, and there is none"
+                )));
+            }
+        }
+        if self.default_graph.is_none() {
+            self.default_graph = self.graphs.keys().next().cloned();
+        }
+        if self.default_method.is_none() {
+            let walk = self.methods.contains_key("walk").then(|| "walk".to_owned());
+            self.default_method = walk.or_else(|| self.methods.keys().next().cloned());
+        }
+        let known = |kind: &str, name: &Option<String>, known: bool| match (known, name) {
+            (false, Some(name)) => Err(Error::Config(format!(
+                "`default_{kind}` is `{name}`, and there is none of that name"
+            ))),
+            _ => Ok(()),
+        };
+        let graph = self.default_graph.as_ref();
+        let method = self.default_method.as_ref();
+        let has_graph = graph.is_some_and(|g| self.graphs.contains_key(g));
+        let has_method = method.is_some_and(|m| self.methods.contains_key(m));
+        known("graph", &self.default_graph, has_graph)?;
+        known("method", &self.default_method, has_method)?;
+        self.limits.check()?;
+        if !self.listen.ip().is_loopback() && self.keys.is_empty() && !self.anonymous {
+            return Err(Error::Unguarded(self.listen));
+        }
+        Ok(self)
+    }
+}
+
+impl MethodConfig {
+    /// One of the built-in methods, as it is.
+    pub fn named(method: &str) -> Self {
+        Self {
+            method: Some(method.to_owned()),
+            ..Self::default()
+        }
+    }
+
+    /// The pipeline that it stands for.
+    pub(crate) fn pipeline(&self) -> wherefore::Result<PipelineConfig> {
+        let bad = |text: String| wherefore::Error::Config(text);
+        let mut config = match (&self.method, &self.config, &self.model) {
+            (Some(_), Some(_), _) => {
+                return Err(bad("`method` and `config` are both given".into()));
+            }
+            (Some(name), None, _) => PipelineConfig::of_method(name).ok_or_else(|| {
+                bad(format!(
+                    "there is no method `{name}`; there are {}",
+                    METHODS.join(", ")
+                ))
+            })?,
+            (None, Some(path), _) => {
+                let text =
+                    std::fs::read_to_string(path).map_err(|source| wherefore::Error::Io {
+                        path: path.clone(),
+                        source,
+                    })?;
+                PipelineConfig::from_toml(&text)?
+            }
+            (None, None, Some(model)) => PipelineConfig::of_checkpoint(model)?,
+            (None, None, None) => PipelineConfig::default(),
+        };
+        if let Some(model) = &self.model
+            && !config.set_model(model)
+        {
+            return Err(bad("this method takes no checkpoint".into()));
+        }
+        if let Some(llm) = &self.llm {
+            config.set_llm(llm);
+        }
+        Ok(config)
+    }
+}
+
+impl Limits {
+    fn check(&self) -> Result<()> {
+        for (name, value) in [
+            ("connections", self.connections),
+            ("body_bytes", self.body_bytes),
+            ("question_bytes", self.question_bytes),
+            ("rows", self.rows),
+        ] {
+            if value == 0 {
+                return Err(Error::Config(format!("`limits.{name}` must be at least 1")));
+            }
+        }
+        for (name, value, least) in [
+            ("seconds", self.seconds, 0.001),
+            ("sparql_seconds", self.sparql_seconds, 0.001),
+            ("rate", self.rate, 0.0),
+            ("shutdown_seconds", self.shutdown_seconds, 0.0),
+        ] {
+            // not `<`: no number at all is refused too
+            if !(value >= least && value <= 1e9) {
+                return Err(Error::Config(format!(
+                    "`limits.{name}` is {value}, but must be from {least} to 1000000000"
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn toy() -> ServeConfig {
+        ServeConfig::from_toml("[graphs.toy]\npath = \"@toy\"").unwrap()
+    }
+
+    #[test]
+    fn what_is_left_out_is_filled_in() {
+        let config = toy().resolve().unwrap();
+        assert_eq!(config.default_graph.as_deref(), Some("toy"));
+        assert_eq!(config.default_method.as_deref(), Some("walk"));
+        assert_eq!(config.methods.len(), 3);
+        assert!(config.listen.ip().is_loopback());
+    }
+
+    #[test]
+    fn what_does_not_fit_together_is_refused() {
+        let refused = |change: fn(&mut ServeConfig)| {
+            let mut config = toy();
+            change(&mut config);
+            config.resolve().unwrap_err().to_string()
+        };
+        assert!(refused(|c| c.graphs.clear()).contains("no graph"));
+        assert!(refused(|c| c.default_graph = Some("x".into())).contains("`default_graph`"));
+        assert!(refused(|c| c.default_method = Some("x".into())).contains("`default_method`"));
+        assert!(refused(|c| c.limits.rate = f64::NAN).contains("`limits.rate`"));
+        assert!(refused(|c| c.limits.rows = 0).contains("`limits.rows`"));
+        assert!(
+            refused(|c| c.listen = "0.0.0.0:80".parse().unwrap()).contains("no API key is set")
+        );
+        assert!(
+            refused(|c| {
+                let graph = GraphConfig::default();
+                c.graphs.insert("../etc".into(), graph);
+            })
+            .contains("is no name")
+        );
+        let text = ServeConfig::from_toml("\nlimits = { que = 3 }").unwrap_err();
+        assert!(text.to_string().contains("line 2: unknown field `que`"));
+    }
+
+    #[test]
+    fn a_method_is_told_by_name_or_file_or_checkpoint() {
+        let walk = MethodConfig::named("walk").pipeline().unwrap();
+        assert_eq!(walk, PipelineConfig::default());
+        let mut both = MethodConfig::named("walk");
+        both.config = Some("x.toml".into());
+        assert!(both.pipeline().is_err());
+        let mut trained = MethodConfig::named("walk");
+        trained.model = Some("ckpt".into());
+        let text = trained.pipeline().unwrap_err().to_string();
+        assert!(text.contains("takes no checkpoint"), "{text}");
+    }
+}

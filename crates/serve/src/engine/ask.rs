@@ -1,0 +1,257 @@
+//! Questions: answered, or only linked, or only retrieved for; and answers looked up again.
+
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use wherefore::answer::{Answer, Evidence, LinkReport};
+use wherefore::link::{Linker, LinkingReport};
+use wherefore::select::Selection;
+use wherefore::verify::{Verification, evidence, link_reports, verify};
+use wherefore::{Observer, Question, Stage};
+
+use super::{Engine, Served};
+use crate::engine::overhear::overhearing;
+use crate::error::Result;
+use crate::problem::Problem;
+
+/// A question with where and how it is to be answered.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Asked {
+    pub(crate) question: Question,
+    pub(crate) graph: Option<String>,
+    pub(crate) method: Option<String>,
+}
+
+/// What a question tells on its way.
+#[derive(Clone, Debug)]
+pub(crate) enum Event {
+    /// A stage ended: its name, and what it made.
+    Stage(Value),
+    /// A language model wrote this. It is not checked yet.
+    Text(String),
+}
+
+/// Scored evidence, without reasoning.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct RetrieveReport {
+    question: String,
+    links: Vec<LinkReport>,
+    /// Entities and triples that were looked at.
+    subgraph: [usize; 2],
+    evidence: Vec<Evidence>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
+    timings_ms: std::collections::BTreeMap<&'static str, f64>,
+}
+
+impl Engine {
+    /// Answers a question. `tell` hears of every stage as it ends; where it breaks, nobody listens
+    /// any more. A language model is stopped then, and at the deadline.
+    pub(crate) fn ask(
+        &self,
+        asked: &Asked,
+        deadline: Instant,
+        tell: impl FnMut(Event) -> ControlFlow<()> + Clone + 'static,
+    ) -> Result<Answer, Problem> {
+        let served = self.graph(asked.graph.as_deref())?;
+        let pipeline = served.pipeline(asked.method.as_deref())?;
+        let mut teller = Teller {
+            served,
+            tell: tell.clone(),
+            last: Instant::now(),
+            notes: Vec::new(),
+        };
+        let mut tell = tell;
+        let listen = move |text: &str| {
+            if Instant::now() > deadline {
+                return ControlFlow::Break(());
+            }
+            tell(Event::Text(text.to_owned()))
+        };
+        let mut answer = overhearing(listen, || {
+            pipeline.answer(&asked.question, &served.store, &mut teller)
+        })?;
+        // what the retriever left out is told on the command line beside the answer
+        teller.notes.append(&mut answer.notes);
+        answer.notes = teller.notes;
+        Ok(answer)
+    }
+
+    /// Scored evidence only. `top_k` asks for the best triples instead of the selector's choice.
+    pub(crate) fn retrieve(
+        &self,
+        asked: &Asked,
+        top_k: Option<usize>,
+    ) -> Result<RetrieveReport, Problem> {
+        let served = self.graph(asked.graph.as_deref())?;
+        let pipeline = served.pipeline(asked.method.as_deref())?;
+        asked.question.check()?;
+        let store = &served.store;
+        let mut timings_ms = std::collections::BTreeMap::new();
+        let mut last = Instant::now();
+        let mut lap = |stage| {
+            timings_ms.insert(stage, milliseconds(last.elapsed()));
+            last = Instant::now();
+        };
+        let links = pipeline.linker.link(&asked.question, store)?;
+        lap("link");
+        let mut report = RetrieveReport {
+            question: asked.question.text.clone(),
+            links: link_reports(&links, store)?,
+            subgraph: [0, 0],
+            evidence: Vec::new(),
+            notes: Vec::new(),
+            timings_ms: std::collections::BTreeMap::new(),
+        };
+        if links.is_empty() {
+            report.timings_ms = timings_ms;
+            return Ok(report);
+        }
+        let scored = pipeline
+            .retriever
+            .retrieve(&asked.question, &links, store)?;
+        lap("retrieve");
+        let selection = match top_k {
+            None => pipeline.selector.select(&scored)?,
+            Some(k) => {
+                let mut order: Vec<usize> = (0..scored.triple_scores.len()).collect();
+                let scores = &scored.triple_scores;
+                order.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]).then(a.cmp(&b)));
+                order.truncate(k);
+                Selection::of(&scored, &order)
+            }
+        };
+        lap("select");
+        report.subgraph = [
+            scored.subgraph.entities().len(),
+            scored.subgraph.triples().len(),
+        ];
+        report.evidence = evidence(&selection, store)?;
+        report.notes.clone_from(&scored.notes);
+        lap("verify");
+        report.timings_ms = timings_ms;
+        Ok(report)
+    }
+
+    /// What the question is about.
+    pub(crate) fn link(&self, asked: &Asked) -> Result<LinkingReport, Problem> {
+        let served = self.graph(asked.graph.as_deref())?;
+        let pipeline = served.pipeline(asked.method.as_deref())?;
+        asked.question.check()?;
+        let linker: &dyn Linker = pipeline.linker.as_ref();
+        Ok(LinkingReport::new(linker, &asked.question, &served.store)?)
+    }
+
+    /// Looks a saved answer up again.
+    pub(crate) fn verify(
+        &self,
+        graph: Option<&str>,
+        answer: &Answer,
+    ) -> Result<Verification, Problem> {
+        let served = self.graph(graph)?;
+        Ok(verify(answer, &served.store)?)
+    }
+}
+
+fn milliseconds(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}
+
+/// Tells each stage as it passes.
+struct Teller<'a, F> {
+    served: &'a Served,
+    tell: F,
+    last: Instant,
+    notes: Vec<String>,
+}
+
+impl<F: FnMut(Event) -> ControlFlow<()>> Observer for Teller<'_, F> {
+    fn stage(&mut self, stage: Stage<'_>) {
+        let ms = milliseconds(self.last.elapsed());
+        let mut made = match stage {
+            // a link whose name cannot be read is told when the answer is put together
+            Stage::Linked(links) => json!({
+                "links": link_reports(links, &self.served.store).unwrap_or_default(),
+            }),
+            Stage::Retrieved(scored) => {
+                self.notes.clone_from(&scored.notes);
+                json!({
+                    "entities": scored.subgraph.entities().len(),
+                    "triples": scored.subgraph.triples().len(),
+                })
+            }
+            Stage::Selected(selection) => json!({ "triples": selection.triples.len() }),
+            Stage::Organized(context) => json!({ "lines": context.lines.len() }),
+            Stage::Reasoned(conclusion) => json!({
+                "answers": conclusion.answers.len() + conclusion.unmatched.len(),
+                "calls": conclusion.llm.calls,
+            }),
+            Stage::Verified(answer) => json!({
+                "answers": answer.answers.len(),
+                "verified": answer.evidence.iter().filter(|e| e.verified).count(),
+            }),
+        };
+        made["stage"] = stage.name().into();
+        made["ms"] = ms.into();
+        // stages are not broken off: what they compute is bounded
+        let _ = (self.tell)(Event::Stage(made));
+        self.last = Instant::now();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
+    use super::*;
+    use crate::engine::toy_engine;
+
+    fn asked(text: &str) -> Asked {
+        Asked {
+            question: Question::new(text),
+            ..Asked::default()
+        }
+    }
+
+    #[test]
+    fn every_stage_is_told_before_the_answer() {
+        let engine = toy_engine();
+        let told = Rc::new(RefCell::new(Vec::new()));
+        let ear = Rc::clone(&told);
+        let answer = engine
+            .ask(
+                &asked("Who is the mascot of the San Francisco Giants?"),
+                Instant::now() + Duration::from_secs(60),
+                move |event| {
+                    if let Event::Stage(stage) = event {
+                        ear.borrow_mut().push(stage);
+                    }
+                    ControlFlow::Continue(())
+                },
+            )
+            .unwrap();
+        assert_eq!(answer.answers[0].name, "Lou Seal");
+        let names: Vec<_> = told.borrow().iter().map(|s| s["stage"].clone()).collect();
+        assert_eq!(
+            names,
+            ["link", "retrieve", "select", "organize", "reason", "verify"]
+        );
+        assert_eq!(told.borrow()[0]["links"][0]["name"], "San Francisco Giants");
+        assert!(engine.verify(None, &answer).unwrap().holds);
+    }
+
+    #[test]
+    fn retrieval_gives_as_many_triples_as_are_asked_for() {
+        let engine = toy_engine();
+        let question = asked("Where do the San Francisco Giants play?");
+        let report = engine.retrieve(&question, Some(3)).unwrap();
+        assert_eq!(report.evidence.len(), 3);
+        assert!(report.evidence.iter().all(|e| e.verified));
+        assert!(report.evidence[0].score >= report.evidence[2].score);
+        let nothing = engine.retrieve(&asked("Who wrote Hamlet?"), None).unwrap();
+        assert!(nothing.links.is_empty() && nothing.evidence.is_empty());
+    }
+}

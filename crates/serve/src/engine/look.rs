@@ -1,0 +1,324 @@
+//! Looking around in a graph: names, entities, neighbourhoods, relations, SPARQL.
+
+use std::collections::{BTreeMap, HashSet};
+
+use serde::Serialize;
+use wherefore::graph::names::normalise;
+use wherefore::graph::sparql::{self, ResultFormat, SparqlOptions, Written};
+use wherefore::graph::{
+    Adjacency, Edge, EntityId, Graph, NameMatch, RelationId, Result, Store, Term, Triple,
+};
+
+use super::{Served, clipped};
+use crate::problem::Problem;
+
+/// The most words at the end of a text that are tried as the beginning of a name.
+const MOST_WORDS: usize = 6;
+/// Names with the same beginning that are looked at to find the best known.
+const LOOKED_AT: usize = 200;
+
+/// An entity.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct EntityReport {
+    /// Its label.
+    pub(crate) name: String,
+    /// Its identity in the graph.
+    pub(crate) id: String,
+    /// Triples that it is head or tail of.
+    pub(crate) triples: usize,
+}
+
+/// A triple by its labels.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct Fact {
+    head: String,
+    relation: String,
+    tail: String,
+    ids: [String; 3],
+}
+
+/// An entity with what the graph says of it.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Neighbourhood {
+    pub(crate) entity: EntityReport,
+    /// Triples in all, but for those that only give names.
+    pub(crate) total: usize,
+    pub(crate) triples: Vec<Fact>,
+}
+
+/// A relation.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct RelationReport {
+    pub(crate) name: String,
+    pub(crate) id: String,
+    pub(crate) triples: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) example: Option<Fact>,
+}
+
+/// How a text that is being typed may go on.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Completions {
+    /// The end of the text that is the beginning of these names.
+    pub(crate) typed: String,
+    pub(crate) entities: Vec<EntityReport>,
+}
+
+impl Served {
+    fn entity_report(&self, entity: EntityId) -> Result<EntityReport> {
+        Ok(EntityReport {
+            name: self.store.entity_label(entity)?.into_owned(),
+            id: self.store.entity_term(entity)?.to_string(),
+            triples: self.store.degree(entity)?,
+        })
+    }
+
+    fn fact(&self, triple: Triple) -> Result<Fact> {
+        let store = &self.store;
+        Ok(Fact {
+            head: store.entity_label(triple.head)?.into_owned(),
+            relation: store.relation_label(triple.relation)?.into_owned(),
+            tail: store.entity_label(triple.tail)?.into_owned(),
+            ids: [
+                store.entity_term(triple.head)?.to_string(),
+                store.relation_term(triple.relation)?.to_string(),
+                store.entity_term(triple.tail)?.to_string(),
+            ],
+        })
+    }
+
+    /// Entities whose name begins so: the whole name first, then the best known.
+    pub(crate) fn search(&self, prefix: &str, limit: usize) -> Result<Vec<EntityReport>> {
+        if normalise(prefix).is_empty() {
+            return Ok(Vec::new());
+        }
+        let whole = self.store.entities_named(prefix, NameMatch::Normalised)?;
+        let begun = self.store.entities_with_prefix(prefix, LOOKED_AT)?;
+        let whole: HashSet<EntityId> = whole.into_iter().collect();
+        let mut found = Vec::new();
+        let mut seen = HashSet::new();
+        for &entity in whole.iter().chain(&begun) {
+            if seen.insert(entity) && self.store.is_named(entity)? {
+                let degree = self.store.degree(entity)?;
+                found.push((!whole.contains(&entity), usize::MAX - degree, entity));
+            }
+        }
+        found.sort_unstable();
+        found.truncate(limit);
+        found
+            .into_iter()
+            .map(|(_, _, entity)| self.entity_report(entity))
+            .collect()
+    }
+
+    /// How a text may go on: the longest end of it with which some name begins.
+    pub(crate) fn complete(&self, text: &str, limit: usize) -> Result<Completions> {
+        let starts: Vec<usize> = (text.char_indices())
+            .filter(|&(i, c)| {
+                !c.is_whitespace()
+                    && text[..i]
+                        .chars()
+                        .next_back()
+                        .is_none_or(char::is_whitespace)
+            })
+            .map(|(i, _)| i)
+            .collect();
+        let from = starts.len().saturating_sub(MOST_WORDS);
+        for &start in &starts[from..] {
+            let typed = &text[start..];
+            if normalise(typed).chars().count() < 2 {
+                continue;
+            }
+            let entities = self.search(typed, limit)?;
+            if !entities.is_empty() {
+                return Ok(Completions {
+                    typed: typed.to_owned(),
+                    entities,
+                });
+            }
+        }
+        Ok(Completions {
+            typed: String::new(),
+            entities: Vec::new(),
+        })
+    }
+
+    /// The entity with this identity, or else the best known one of this name.
+    pub(crate) fn find(&self, id: &str) -> Result<EntityId, Problem> {
+        let named = |how| self.store.entities_named(id, how);
+        if let Some(label) = id.strip_prefix("_:") {
+            let term = Term::Blank(label.to_owned());
+            if let Some(entity) = self.store.find_term(&term)? {
+                return Ok(entity);
+            }
+        }
+        // a literal is found by its value
+        if let Some(value) = id.strip_prefix('"').and_then(|rest| rest.rsplit_once('"')) {
+            for entity in self.store.entities_named(value.0, NameMatch::Exact)? {
+                if self.store.entity_term(entity)?.to_string() == id {
+                    return Ok(entity);
+                }
+            }
+        }
+        for how in [NameMatch::Exact, NameMatch::Normalised] {
+            let mut best = None;
+            for entity in named(how)? {
+                let same = self.store.entity_term(entity)?.to_string() == id;
+                let rank = (same, self.store.degree(entity)?);
+                if best.is_none_or(|(known, _)| rank > known) {
+                    best = Some((rank, entity));
+                }
+            }
+            if let Some((_, entity)) = best {
+                return Ok(entity);
+            }
+        }
+        let near = self.search(id, 3)?;
+        let problem = Problem::not_found(
+            "no-such-entity",
+            format!("the graph `{}` has no entity `{}`", self.name, clipped(id)),
+        );
+        Err(match near.as_slice() {
+            [] => problem,
+            near => {
+                let names: Vec<&str> = near.iter().map(|e| e.name.as_str()).collect();
+                problem.hint(format!("near it are: {}", names.join(", ")))
+            }
+        })
+    }
+
+    /// What the graph says of an entity: at most `limit` triples, some of every relation.
+    pub(crate) fn neighbourhood(&self, id: &str, limit: usize) -> Result<Neighbourhood, Problem> {
+        let entity = self.find(id)?;
+        let naming = self.store.naming_relations();
+        let outgoing = self.store.outgoing(entity)?;
+        let incoming = self.store.incoming(entity)?;
+        let mut groups: BTreeMap<(RelationId, bool), Vec<Edge>> = BTreeMap::new();
+        let mut total = 0;
+        for (edges, is_out) in [(&outgoing, true), (&incoming, false)] {
+            for &edge in edges.iter().filter(|e| !naming.contains(&e.relation)) {
+                if is_out || edge.entity != entity {
+                    groups
+                        .entry((edge.relation, is_out))
+                        .or_default()
+                        .push(edge);
+                    total += 1;
+                }
+            }
+        }
+        let mut triples = Vec::with_capacity(total.min(limit));
+        let mut round = 0;
+        while triples.len() < total.min(limit) {
+            for (&(_, is_out), edges) in &groups {
+                if let Some(edge) = edges.get(round)
+                    && triples.len() < limit
+                {
+                    let (head, tail) = match is_out {
+                        true => (entity, edge.entity),
+                        false => (edge.entity, entity),
+                    };
+                    triples.push(self.fact(Triple {
+                        head,
+                        relation: edge.relation,
+                        tail,
+                    })?);
+                }
+            }
+            round += 1;
+        }
+        Ok(Neighbourhood {
+            entity: self.entity_report(entity)?,
+            total,
+            triples,
+        })
+    }
+
+    /// The relations, the most frequent first, each with an example.
+    pub(crate) fn relations(&self, limit: usize) -> Result<Vec<RelationReport>> {
+        let store = &self.store;
+        let mut counted = Vec::new();
+        for id in 0..store.relation_bound() as u32 {
+            let relation = RelationId(id);
+            counted.push((store.relation_count(relation)?, relation));
+        }
+        counted.sort_by_key(|&(count, relation)| (usize::MAX - count, relation));
+        counted.truncate(limit);
+        let mut reports = Vec::with_capacity(counted.len());
+        for (triples, relation) in counted {
+            let first = store.triples_by_relation(relation)?.next().transpose()?;
+            reports.push(RelationReport {
+                name: store.relation_label(relation)?.into_owned(),
+                id: store.relation_term(relation)?.to_string(),
+                triples,
+                example: first.map(|triple| self.fact(triple)).transpose()?,
+            });
+        }
+        Ok(reports)
+    }
+
+    /// Runs a SPARQL query.
+    pub(crate) fn sparql(
+        &self,
+        query: &str,
+        options: &SparqlOptions,
+        format: ResultFormat,
+    ) -> Result<(Vec<u8>, Written)> {
+        let store: &Store = &self.store;
+        let mut out = Vec::new();
+        let written = sparql::write(store, query, options, format, &mut out)?;
+        Ok((out, written))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::engine::toy_engine;
+
+    #[test]
+    fn the_longest_end_that_begins_a_name_is_completed() {
+        let engine = toy_engine();
+        let toy = engine.graph(None).unwrap();
+        let found = toy
+            .complete("who is the mascot of the san fran", 5)
+            .unwrap();
+        assert_eq!(found.typed, "san fran");
+        // the city stands in four triples, the club in seven
+        let names: Vec<_> = found.entities.iter().map(|e| e.name.as_str()).collect();
+        assert_eq!(names, ["San Francisco Giants", "San Francisco"]);
+        let whole = toy.complete("San Francisco", 5).unwrap();
+        assert_eq!(whole.entities[0].name, "San Francisco");
+        assert!(toy.complete("what is", 5).unwrap().entities.is_empty());
+        assert!(toy.complete("", 5).unwrap().entities.is_empty());
+    }
+
+    #[test]
+    fn a_neighbourhood_shows_some_of_every_relation() {
+        let engine = toy_engine();
+        let toy = engine.graph(None).unwrap();
+        // plays_in, located_in, three won, coached_by, and mascot_of from the other side
+        let all = toy.neighbourhood("san francisco giants", 50).unwrap();
+        assert_eq!((all.total, all.triples.len()), (7, 7));
+        let some = toy.neighbourhood("San Francisco Giants", 5).unwrap();
+        let relations: std::collections::HashSet<_> =
+            some.triples.iter().map(|t| t.relation.clone()).collect();
+        assert_eq!(relations.len(), 5);
+        let unknown = toy.neighbourhood("San Frantic", 5).unwrap_err();
+        assert_eq!((unknown.status, unknown.code), (404, "no-such-entity"));
+    }
+
+    #[test]
+    fn relations_come_by_frequency() {
+        let engine = toy_engine();
+        let relations = engine.graph(None).unwrap().relations(2).unwrap();
+        assert_eq!(relations.len(), 2);
+        // located_in stands in 8 of the facts, won in 4
+        assert_eq!(
+            (relations[0].name.as_str(), relations[0].triples),
+            ("located in", 8)
+        );
+        assert_eq!(
+            (relations[1].name.as_str(), relations[1].triples),
+            ("won", 4)
+        );
+    }
+}

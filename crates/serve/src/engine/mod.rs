@@ -1,0 +1,346 @@
+//! The sync engine behind the server: every graph and method opened once, shared by all threads.
+
+mod ask;
+mod look;
+mod overhear;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use wherefore::config::LinkerConfig;
+use wherefore::graph::{self, Adjacency, Graph, Input, LoadOptions, Store, toy};
+use wherefore::link::{Link, Linker, Mention};
+use wherefore::model::LanguageModel;
+use wherefore::model::language::{self, Cached};
+use wherefore::{Pipeline, PipelineConfig, Question};
+
+use crate::config::ServeConfig;
+use crate::error::{Error, Result};
+use crate::problem::Problem;
+pub(crate) use ask::{Asked, Event};
+use overhear::Overheard;
+
+/// Questions that the sample graph answers.
+const TOY_EXAMPLES: [&str; 3] = [
+    "Where was the coach of the San Francisco Giants born?",
+    "Which World Series did the San Francisco Giants win?",
+    "Who is the mascot of the Kansas City Royals?",
+];
+
+/// All that is served.
+pub(crate) struct Engine {
+    graphs: BTreeMap<String, Served>,
+    default_graph: String,
+    default_method: String,
+    methods: BTreeMap<String, Method>,
+}
+
+/// What is told of a method.
+pub(crate) struct Method {
+    pub(crate) config: PipelineConfig,
+    /// Whether a language model answers.
+    pub(crate) uses_llm: bool,
+}
+
+/// One graph with its pipelines.
+pub(crate) struct Served {
+    pub(crate) name: String,
+    pub(crate) store: Store,
+    pub(crate) examples: Vec<String>,
+    pipelines: BTreeMap<String, Pipeline>,
+    default_method: String,
+    /// The folder of a sample that was unpacked; it goes when the graph goes.
+    _unpacked: Option<tempfile::TempDir>,
+}
+
+impl Engine {
+    /// Opens graphs, checkpoints and language models. The configuration is resolved.
+    pub(crate) fn open(config: &ServeConfig) -> Result<Self> {
+        let mut methods = BTreeMap::new();
+        let mut models = BTreeMap::new();
+        for (name, method) in &config.methods {
+            let failed = |source| Error::Method {
+                method: name.clone(),
+                source,
+            };
+            let pipeline = method.pipeline().map_err(failed)?;
+            let uses_llm = pipeline.reason.asks_model();
+            if let (true, Some(llm)) = (uses_llm, &pipeline.llm)
+                && !models.contains_key(llm)
+            {
+                let model = language::open(llm).map_err(|e| failed(e.into()))?;
+                let model = Cached::new(model, language::cache_folder());
+                let model: Arc<dyn LanguageModel> = Arc::new(Overheard(model));
+                models.insert(llm.clone(), model);
+            }
+            methods.insert(
+                name.clone(),
+                Method {
+                    config: pipeline,
+                    uses_llm,
+                },
+            );
+        }
+        let default_method = config.default_method.clone().unwrap_or_default();
+        let mut graphs = BTreeMap::new();
+        for (name, graph) in &config.graphs {
+            let (store, unpacked) = open_store(name, &graph.path)?;
+            let mut linkers = Linkers::default();
+            let mut pipelines = BTreeMap::new();
+            for (method, Method { config, .. }) in &methods {
+                if !graph.methods.is_empty() && !graph.methods.contains(method) {
+                    continue;
+                }
+                let model = config.llm.as_ref().and_then(|llm| models.get(llm)).cloned();
+                let mut pipeline = config.build_with(model).map_err(|source| Error::Method {
+                    method: method.clone(),
+                    source,
+                })?;
+                linkers.share(&config.link, &mut pipeline);
+                pipelines.insert(method.clone(), pipeline);
+            }
+            let has_default = pipelines.contains_key(&default_method);
+            let first = pipelines.keys().next().cloned();
+            graphs.insert(
+                name.clone(),
+                Served {
+                    name: name.clone(),
+                    store,
+                    examples: match (graph.examples.as_slice(), graph.path.as_str()) {
+                        ([], "@toy") => TOY_EXAMPLES.map(str::to_owned).into(),
+                        (given, _) => given.to_vec(),
+                    },
+                    default_method: match has_default {
+                        true => default_method.clone(),
+                        false => first.unwrap_or_default(),
+                    },
+                    pipelines,
+                    _unpacked: unpacked,
+                },
+            );
+        }
+        Ok(Self {
+            graphs,
+            default_graph: config.default_graph.clone().unwrap_or_default(),
+            default_method,
+            methods,
+        })
+    }
+
+    /// Computes what every method keeps for its graph, so that the first asker need not wait.
+    pub(crate) fn warm(&self) -> Result<(), Problem> {
+        for served in self.graphs.values() {
+            let entity = served.some_entity()?;
+            for pipeline in served.pipelines.values() {
+                // a word that no name is, for the part of linking that whole names do not need
+                let question = Question::new("xqzjk wqxzv");
+                let store = &served.store;
+                pipeline.linker.mentions(&question, store)?;
+                if let Some(entity) = entity {
+                    let links = [Link {
+                        entity,
+                        mention: String::new(),
+                        span: None,
+                        score: 1.0,
+                    }];
+                    pipeline.retriever.retrieve(&question, &links, store)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// All graphs.
+    pub(crate) fn graphs(&self) -> impl Iterator<Item = &Served> {
+        self.graphs.values()
+    }
+
+    /// All methods by name.
+    pub(crate) fn methods(&self) -> impl Iterator<Item = (&str, &Method)> {
+        self.methods.iter().map(|(name, m)| (name.as_str(), m))
+    }
+
+    /// The name of the graph that is asked when none is named.
+    pub(crate) fn default_graph(&self) -> &str {
+        &self.default_graph
+    }
+
+    /// The name of the method when none is named.
+    pub(crate) fn default_method(&self) -> &str {
+        &self.default_method
+    }
+
+    /// The graph of this name, or the default one.
+    pub(crate) fn graph(&self, name: Option<&str>) -> Result<&Served, Problem> {
+        let name = name.unwrap_or(&self.default_graph);
+        self.graphs.get(name).ok_or_else(|| {
+            let known: Vec<&str> = self.graphs.keys().map(String::as_str).collect();
+            Problem::not_found(
+                "no-such-graph",
+                format!("there is no graph `{}`", clipped(name)),
+            )
+            .hint(format!("there are: {}", known.join(", ")))
+        })
+    }
+}
+
+impl Served {
+    /// The methods offered for this graph.
+    pub(crate) fn methods(&self) -> impl Iterator<Item = &str> {
+        self.pipelines.keys().map(String::as_str)
+    }
+
+    /// The method when none is named.
+    pub(crate) fn default_method(&self) -> &str {
+        &self.default_method
+    }
+
+    /// The pipeline of this method, or of the default one.
+    pub(crate) fn pipeline(&self, method: Option<&str>) -> Result<&Pipeline, Problem> {
+        let method = method.unwrap_or(&self.default_method);
+        self.pipelines.get(method).ok_or_else(|| {
+            let known: Vec<&str> = self.methods().collect();
+            Problem::not_found(
+                "no-such-method",
+                format!(
+                    "the graph `{}` has no method `{}`",
+                    self.name,
+                    clipped(method)
+                ),
+            )
+            .hint(format!("there are: {}", known.join(", ")))
+        })
+    }
+
+    /// An entity with triples and a name, for warming up.
+    fn some_entity(&self) -> Result<Option<graph::EntityId>, Problem> {
+        let most = self.store.entity_bound().min(1000) as u32;
+        for id in 0..most {
+            let entity = graph::EntityId(id);
+            if self.store.is_named(entity)? && self.store.degree(entity)? > 0 {
+                return Ok(Some(entity));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// The beginning of a text that somebody sent, for a message about it.
+pub(crate) fn clipped(text: &str) -> String {
+    match text.char_indices().nth(80) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// Linkers by their settings: what a linker keeps for its graph is kept once for all methods.
+#[derive(Default)]
+struct Linkers(Vec<(LinkerConfig, Arc<dyn Linker>)>);
+
+impl Linkers {
+    fn share(&mut self, config: &LinkerConfig, pipeline: &mut Pipeline) {
+        let known = self.0.iter().find(|(c, _)| c == config);
+        let linker = match known {
+            Some((_, linker)) => Arc::clone(linker),
+            None => {
+                let placeholder: Box<dyn Linker> = Box::new(Unlinked);
+                let own = std::mem::replace(&mut pipeline.linker, placeholder);
+                let linker: Arc<dyn Linker> = Arc::from(own);
+                self.0.push((config.clone(), Arc::clone(&linker)));
+                linker
+            }
+        };
+        pipeline.linker = Box::new(Shared(linker));
+    }
+}
+
+/// A linker of several pipelines.
+struct Shared(Arc<dyn Linker>);
+
+impl Linker for Shared {
+    fn mentions(&self, question: &Question, graph: &dyn Graph) -> wherefore::Result<Vec<Mention>> {
+        self.0.mentions(question, graph)
+    }
+
+    fn link(&self, question: &Question, graph: &dyn Graph) -> wherefore::Result<Vec<Link>> {
+        self.0.link(question, graph)
+    }
+
+    fn nearest(&self, question: &Question, graph: &dyn Graph) -> wherefore::Result<Vec<String>> {
+        self.0.nearest(question, graph)
+    }
+}
+
+/// Holds the place of a linker while it is taken out.
+struct Unlinked;
+
+impl Linker for Unlinked {
+    fn mentions(&self, _: &Question, _: &dyn Graph) -> wherefore::Result<Vec<Mention>> {
+        Ok(Vec::new())
+    }
+
+    fn link(&self, _: &Question, _: &dyn Graph) -> wherefore::Result<Vec<Link>> {
+        Ok(Vec::new())
+    }
+
+    fn nearest(&self, _: &Question, _: &dyn Graph) -> wherefore::Result<Vec<String>> {
+        Ok(Vec::new())
+    }
+}
+
+/// Opens a graph folder, or unpacks the sample: all doors, SPARQL too, read folders.
+fn open_store(name: &str, path: &str) -> Result<(Store, Option<tempfile::TempDir>)> {
+    let failed = |source| Error::Graph {
+        name: name.to_owned(),
+        source,
+    };
+    if path != "@toy" {
+        return Ok((Store::open(path).map_err(failed)?, None));
+    }
+    let io = |source| Error::System {
+        action: "unpack the sample graph into the folder for temporary files",
+        source,
+    };
+    let folder = tempfile::tempdir().map_err(io)?;
+    let file = folder.path().join("toy.tsv");
+    let lines: Vec<String> = (toy::FACTS.iter())
+        .map(|(head, relation, tail)| format!("{head}\t{relation}\t{tail}\n"))
+        .collect();
+    std::fs::write(&file, lines.concat()).map_err(io)?;
+    let out = folder.path().join("toy");
+    let options = LoadOptions::default();
+    graph::load(&[Input::File(file)], &out, &options, &|_| {}).map_err(failed)?;
+    Ok((Store::open(&out).map_err(failed)?, Some(folder)))
+}
+
+#[cfg(test)]
+pub(crate) fn toy_engine() -> Engine {
+    let mut config = ServeConfig::default();
+    let toy = crate::config::GraphConfig {
+        path: "@toy".into(),
+        ..Default::default()
+    };
+    config.graphs.insert("toy".into(), toy);
+    Engine::open(&config.resolve().unwrap()).unwrap()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn methods_share_one_linker_and_warm_up() {
+        let engine = toy_engine();
+        engine.warm().unwrap();
+        let served = engine.graph(None).unwrap();
+        assert_eq!(served.name, "toy");
+        assert_eq!(served.default_method(), "walk");
+        assert_eq!(served.methods().count(), 3);
+        let unknown = engine.graph(Some("x")).err().unwrap();
+        assert_eq!(
+            (unknown.status, unknown.hint.as_deref()),
+            (404, Some("there are: toy"))
+        );
+        assert_eq!(served.pipeline(Some("x")).err().unwrap().status, 404);
+    }
+}
