@@ -191,7 +191,7 @@ mod tests {
             }),
             ..Answer::default()
         };
-        let html = answer_html(&answer);
+        let html = answer_html(&answer, None);
         assert!(html.contains("first &lt;this&gt;"));
         assert!(html.contains("<li>When was Dawn released?<br><b>1999</b>"));
         assert!(

@@ -91,8 +91,7 @@ impl<'a> Run<'a> {
         let mut config = config.clone();
         config.sizes.dim = encoder.dim();
         let chosen = (&config.neighbourhood, config.valid_questions, config.seed);
-        let material =
-            Material::prepare(task, chosen, work, |example| example.has_positives(), see)?;
+        let material = Material::prepare(task, chosen, work, has_positives, see)?;
         let examples = &material.examples;
         let asked = encoder.encode_queries(&material.texts())?;
         let total = examples.labels.len();
@@ -215,6 +214,11 @@ impl Lesson for Run<'_> {
         checkpoint::save(self.task.out, &description, &shifted, None)?;
         Ok(())
     }
+}
+
+/// Whether there is something to learn from an example.
+fn has_positives(example: &Example<'_>) -> bool {
+    example.has_positives()
 }
 
 /// An example as the network takes it.
