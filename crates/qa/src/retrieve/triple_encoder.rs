@@ -146,7 +146,7 @@ mod tests {
             triples: true,
             ..IndexOptions::default()
         };
-        index::build(&store, &*encoder, &options, &mut |_| {}).unwrap();
+        index::build(&store, &*encoder, &options, &|_| {}).unwrap();
         let (found, kept) = scores();
         assert!(kept);
         for (a, b) in anew.iter().zip(&found) {

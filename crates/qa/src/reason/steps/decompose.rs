@@ -49,10 +49,11 @@ pub(super) fn read(reply: &str, most: usize) -> Parts {
     let mut thought = Vec::new();
     for (at, line) in lines.iter().enumerate() {
         match listed(line).filter(|_| at >= begin) {
-            Some(question) if parts.questions.len() < most => {
-                if !parts.questions.iter().any(|q| q == question) {
-                    parts.questions.push(question.to_owned());
-                }
+            Some(question)
+                if parts.questions.len() < most
+                    && !parts.questions.iter().any(|q| q == question) =>
+            {
+                parts.questions.push(question.to_owned());
             }
             None if parts.questions.is_empty() && !is_heading(line) && !line.is_empty() => {
                 thought.push(without_label(line));
