@@ -1,8 +1,6 @@
 //! Both steps of GNN2R learn a small family, whose questions need order; a stopped training goes on and
 //! ends the same; what was trained answers with rationales.
 
-#![expect(clippy::unwrap_used, reason = "a test may fail")]
-
 use std::path::Path;
 
 use wherefore::graph::MemoryGraph;

@@ -596,7 +596,7 @@ mod tests {
         let spoken = spoken(&heard, &chosen, 1.2);
         assert!((spoken.hit_at_1 - 0.5).abs() < 1e-9 && (spoken.f1 - 0.5).abs() < 1e-9);
         let better = Spoken {
-            f1: 0.4,
+            f1: 0.6,
             ..spoken.clone()
         };
         assert!(is_better(&better, &spoken) && !is_better(&spoken, &better));
