@@ -415,6 +415,9 @@ pub(crate) async fn over_http(
         return Err(problem.hint(format!("there are: {}", VERSIONS.join(", "))));
     }
     let message: Value = read_json(&app, request).await?;
+    if !message.is_object() && !message.is_array() {
+        return Err(Problem::bad_request("bad-body", "this is no request"));
+    }
     let reply = app
         .answer(move |app| Ok(app.mcp(&message).map(|reply| to_json(&reply))))
         .await?;

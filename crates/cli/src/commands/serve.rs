@@ -102,6 +102,9 @@ fn config(args: &Served) -> anyhow::Result<ServeConfig> {
             .or_insert_with(GraphConfig::default);
         graph.path = path;
     }
+    if let Some(first) = args.graphs.first() {
+        config.default_graph.get_or_insert_with(|| named(first).0);
+    }
     for method in &args.methods {
         let named = MethodConfig::named(method);
         config.methods.insert(method.clone(), named);
@@ -174,13 +177,14 @@ mod tests {
     #[test]
     fn flags_add_to_the_file() {
         let args = Served {
-            graphs: vec!["@toy".into()],
+            graphs: vec!["@toy".into(), "art=data/art".into()],
             config: None,
             methods: Vec::new(),
             model: Some("ckpt".into()),
             llm: Some("m.gguf".into()),
         };
         let config = config(&args).unwrap();
+        assert_eq!(config.default_graph.as_deref(), Some("toy"));
         let names: Vec<_> = config.methods.keys().map(String::as_str).collect();
         assert_eq!(names, ["trained", "trained-llm", "walk"]);
         assert_eq!(config.default_method.as_deref(), Some("trained-llm"));

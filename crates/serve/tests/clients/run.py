@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -97,9 +98,10 @@ def main():
                     skipped.append(f"{package} (not installed)")
             if has("schemathesis"):
                 tool = str(Path(sys.executable).parent / "schemathesis")
+                # no schema can say which names a graph has and which texts are SPARQL, so a good form may be refused
                 command = [tool, "run", address + "/openapi.json", "--max-examples", "20", "--seed", "1", "--no-color",
-                           "--suppress-health-check", "all"]
-                subprocess.run(command, check=True)
+                           "--suppress-health-check", "all", "--exclude-checks", "positive_data_acceptance"]
+                subprocess.run(command, check=True, env=os.environ | {"SCHEMATHESIS_HOOKS": str(HERE / "hooks.py")})
                 passed.append("schemathesis")
             else:
                 skipped.append("schemathesis (not installed)")
