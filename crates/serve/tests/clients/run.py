@@ -96,6 +96,12 @@ def main():
                     passed.append(package)
                 else:
                     skipped.append(f"{package} (not installed)")
+            node, folder_of_node = shutil.which("node"), Path(sys.executable).parent.parent
+            if node and (folder_of_node / "node_modules" / "openai").is_dir():
+                subprocess.run([node, HERE / "openai.mjs", address, folder_of_node], check=True)
+                passed.append("openai for JavaScript")
+            else:
+                skipped.append("openai for JavaScript (needs node and the package)")
             if has("schemathesis"):
                 tool = str(Path(sys.executable).parent / "schemathesis")
                 # no schema can say which names a graph has and which texts are SPARQL, so a good form may be refused
