@@ -1,7 +1,7 @@
 //! Training of retrievers from questions and answers alone.
 //!
 //! [`qr_gat`] trains QR-GAT, [`gnn2r`] both steps of GNN2R. All networks go through one loop,
-//! [`course`]. The neighbourhood of every question is cut out once ([`examples`]). Order, dropout and
+//! `course.rs`. The neighbourhood of every question is cut out once (`examples.rs`). Order, dropout and
 //! initial weights follow from the seed. All that a stopped run needs to go on lies in
 //! `CKPT.training`, which goes when the training has come to its end.
 

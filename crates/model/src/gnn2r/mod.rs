@@ -25,7 +25,7 @@
 //!
 //! **Entities that look alike are computed once.** Before the first layer there are two states, that of
 //! topics and that of others. Two entities that have the same state and hear the same messages
-//! equally often have the same state after a layer too, whatever the weights. [`plan`] follows
+//! equally often have the same state after a layer too, whatever the weights. `plan.rs` follows
 //! these classes through the layers; products and sums run over classes and over distinct
 //! messages (state, relation), of which a neighbourhood has many fewer than entities and edges.
 //! Repeated messages count by ln(times) beside their score.
