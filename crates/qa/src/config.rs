@@ -51,6 +51,18 @@ pub struct PipelineConfig {
     pub reason: ReasonerConfig,
 }
 
+/// What is wrong with a TOML text, with its line where that is known.
+pub fn toml_fault(text: &str, error: &toml::de::Error) -> String {
+    let message = error.message().replace('\n', " ");
+    match error.span() {
+        Some(span) => {
+            let before = text.get(..span.start).unwrap_or_default();
+            format!("line {}: {message}", before.matches('\n').count() + 1)
+        }
+        None => message,
+    }
+}
+
 /// The linkers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
@@ -273,16 +285,7 @@ impl PipelineConfig {
 
     /// Reads a configuration.
     pub fn from_toml(text: &str) -> Result<Self> {
-        toml::from_str(text).map_err(|e| {
-            let message = e.message().replace('\n', " ");
-            Error::Config(match e.span() {
-                Some(span) => {
-                    let before = text.get(..span.start).unwrap_or_default();
-                    format!("line {}: {message}", before.matches('\n').count() + 1)
-                }
-                None => message,
-            })
-        })
+        toml::from_str(text).map_err(|e| Error::Config(toml_fault(text, &e)))
     }
 
     /// The configuration as a file, with every setting.
@@ -325,7 +328,7 @@ impl PipelineConfig {
         Ok(Pipeline {
             ungrounded: self.ungrounded,
             linker: match &self.link {
-                LinkerConfig::Names(config) => Box::new(Names::new(config.clone())?),
+                LinkerConfig::Names(config) => Arc::new(Names::new(config.clone())?),
             },
             retriever: match &self.retrieve {
                 RetrieverConfig::Overlap(config) => {

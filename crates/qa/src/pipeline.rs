@@ -1,5 +1,6 @@
 //! The whole way from question to checked answer.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use wherefore_graph::Graph;
@@ -26,8 +27,8 @@ use crate::verify::{Ungrounded, link_reports, settle};
 /// # Ok::<(), wherefore::Error>(())
 /// ```
 pub struct Pipeline {
-    /// From words to entities.
-    pub linker: Box<dyn Linker>,
+    /// From words to entities; pipelines over one graph can share it and what it keeps.
+    pub linker: Arc<dyn Linker>,
     /// From entities to scored triples.
     pub retriever: Box<dyn Retriever>,
     /// From scored triples to evidence.

@@ -175,16 +175,7 @@ impl Default for Limits {
 impl ServeConfig {
     /// Reads a configuration.
     pub fn from_toml(text: &str) -> Result<Self> {
-        toml::from_str(text).map_err(|e| {
-            let message = e.message().replace('\n', " ");
-            Error::Config(match e.span() {
-                Some(span) => {
-                    let before = text.get(..span.start).unwrap_or_default();
-                    format!("line {}: {message}", before.matches('\n').count() + 1)
-                }
-                None => message,
-            })
-        })
+        toml::from_str(text).map_err(|e| Error::Config(wherefore::config::toml_fault(text, &e)))
     }
 
     /// Fills in what was left out, and refuses what does not fit together.

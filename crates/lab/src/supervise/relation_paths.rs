@@ -62,13 +62,14 @@ impl RelationPaths {
                 starts.push(own as u32);
             }
         }
+        let away = steps.distances(&is_answer);
         let mut positive = vec![false; subgraph.triples().len()];
         let mut found = false;
         for topic in starts {
             let mut search = Search {
                 steps: &steps,
                 is_answer: &is_answer,
-                away: steps.distances(&is_answer),
+                away: &away,
                 answers: is_answer.iter().filter(|a| **a).count()
                     - usize::from(is_answer[topic as usize]),
                 topic,
@@ -154,7 +155,7 @@ impl Steps {
 struct Search<'a> {
     steps: &'a Steps,
     is_answer: &'a [bool],
-    away: Vec<usize>,
+    away: &'a [usize],
     answers: usize,
     topic: u32,
     /// Nodes seen in the set being made carry its number.

@@ -9,6 +9,7 @@ use wherefore_model::language::{Completion, Decoding, Finish, Prompt};
 
 use crate::answer::LlmUse;
 use crate::error::{Error, Result};
+use crate::organize::ContextLine;
 
 /// Limits for one question; none where nothing is said.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,6 +24,25 @@ pub struct Budget {
     /// Milliseconds, over all calls.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_ms: Option<u64>,
+}
+
+/// Tokens that a chat template adds around messages, at most.
+pub(super) const TEMPLATE_TOKENS: usize = 64;
+
+/// How many lines, from the first, have at most `room` tokens together.
+pub(super) fn lines_that_fit(
+    model: &dyn LanguageModel,
+    lines: &[ContextLine],
+    mut room: usize,
+) -> Result<usize> {
+    for (shown, line) in lines.iter().enumerate() {
+        // one more for the end of the line
+        match room.checked_sub(model.count_tokens(&line.text)? + 1) {
+            Some(rest) => room = rest,
+            None => return Ok(shown),
+        }
+    }
+    Ok(lines.len())
 }
 
 /// Makes calls and keeps to a budget.

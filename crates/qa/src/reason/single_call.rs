@@ -21,16 +21,13 @@ use wherefore_graph::Graph;
 use wherefore_model::LanguageModel;
 use wherefore_model::language::{Decoding, Message, Prompt, Role};
 
-use super::budget::{Budget, Meter};
+use super::budget::{Budget, Meter, TEMPLATE_TOKENS, lines_that_fit};
 use super::{Candidate, Conclusion, Reasoner, confidence, reply};
 use crate::error::{Error, Result};
 use crate::ground::Names;
 use crate::organize::{Context, one_line};
 use crate::question::Question;
 use crate::select::Selection;
-
-/// Tokens that a chat template adds around messages, at most.
-const TEMPLATE_TOKENS: usize = 64;
 
 /// The facts of the worked example, with their confidence.
 const EXAMPLE: [(&str, &str); 6] = [
@@ -112,20 +109,13 @@ impl SingleCall {
         room: usize,
     ) -> Result<Option<(Prompt, usize)>> {
         let frame = self.messages(question, "", context.with_confidence);
-        let mut left = self.room_for_evidence(&frame, room)?;
-        if left.is_none() || !self.config.evidence {
-            return Ok(left.map(|_| (Prompt::Chat(frame), 0)));
+        let Some(left) = self.room_for_evidence(&frame, room)? else {
+            return Ok(None);
+        };
+        if !self.config.evidence {
+            return Ok(Some((Prompt::Chat(frame), 0)));
         }
-        let mut shown = 0;
-        for line in &context.lines {
-            // one more for the end of the line
-            let tokens = self.model.count_tokens(&line.text)? + 1;
-            match left.and_then(|left| left.checked_sub(tokens)) {
-                Some(rest) => left = Some(rest),
-                None => break,
-            }
-            shown += 1;
-        }
+        let shown = lines_that_fit(self.model.as_ref(), &context.lines, left)?;
         if shown == 0 && !context.lines.is_empty() {
             return Ok(None);
         }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use wherefore::config::LinkerConfig;
 use wherefore::graph::{self, Adjacency, Graph, Input, LoadOptions, Store, toy};
-use wherefore::link::{Link, Linker, Mention};
+use wherefore::link::{Link, Linker};
 use wherefore::model::LanguageModel;
 use wherefore::model::language::{self, Cached};
 use wherefore::{Pipeline, PipelineConfig, Question};
@@ -239,52 +239,10 @@ struct Linkers(Vec<(LinkerConfig, Arc<dyn Linker>)>);
 
 impl Linkers {
     fn share(&mut self, config: &LinkerConfig, pipeline: &mut Pipeline) {
-        let known = self.0.iter().find(|(c, _)| c == config);
-        let linker = match known {
-            Some((_, linker)) => Arc::clone(linker),
-            None => {
-                let placeholder: Box<dyn Linker> = Box::new(Unlinked);
-                let own = std::mem::replace(&mut pipeline.linker, placeholder);
-                let linker: Arc<dyn Linker> = Arc::from(own);
-                self.0.push((config.clone(), Arc::clone(&linker)));
-                linker
-            }
-        };
-        pipeline.linker = Box::new(Shared(linker));
-    }
-}
-
-/// A linker of several pipelines.
-struct Shared(Arc<dyn Linker>);
-
-impl Linker for Shared {
-    fn mentions(&self, question: &Question, graph: &dyn Graph) -> wherefore::Result<Vec<Mention>> {
-        self.0.mentions(question, graph)
-    }
-
-    fn link(&self, question: &Question, graph: &dyn Graph) -> wherefore::Result<Vec<Link>> {
-        self.0.link(question, graph)
-    }
-
-    fn nearest(&self, question: &Question, graph: &dyn Graph) -> wherefore::Result<Vec<String>> {
-        self.0.nearest(question, graph)
-    }
-}
-
-/// Holds the place of a linker while it is taken out.
-struct Unlinked;
-
-impl Linker for Unlinked {
-    fn mentions(&self, _: &Question, _: &dyn Graph) -> wherefore::Result<Vec<Mention>> {
-        Ok(Vec::new())
-    }
-
-    fn link(&self, _: &Question, _: &dyn Graph) -> wherefore::Result<Vec<Link>> {
-        Ok(Vec::new())
-    }
-
-    fn nearest(&self, _: &Question, _: &dyn Graph) -> wherefore::Result<Vec<String>> {
-        Ok(Vec::new())
+        match self.0.iter().find(|(c, _)| c == config) {
+            Some((_, linker)) => pipeline.linker = Arc::clone(linker),
+            None => self.0.push((config.clone(), Arc::clone(&pipeline.linker))),
+        }
     }
 }
 

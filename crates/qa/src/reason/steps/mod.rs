@@ -23,6 +23,8 @@
 mod decompose;
 mod facts;
 
+use std::cell::LazyCell;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -30,7 +32,7 @@ use wherefore_graph::{EntityId, Graph, Triple};
 use wherefore_model::language::{Decoding, Message, Prompt, Role};
 use wherefore_model::{LanguageModel, encode};
 
-use super::budget::{Budget, Meter};
+use super::budget::{Budget, Meter, TEMPLATE_TOKENS, lines_that_fit};
 use super::{Candidate, Conclusion, Reasoner, confidence, reply};
 use crate::answer::{SubQuestion, Trace};
 use crate::error::{Error, Result};
@@ -45,8 +47,6 @@ use facts::Facts;
 
 pub use facts::Choice;
 
-/// Tokens that a chat template adds around messages, at most.
-const TEMPLATE_TOKENS: usize = 64;
 /// Names of an answer that are told to later steps.
 const TOLD_NAMES: usize = 20;
 
@@ -206,20 +206,14 @@ impl Steps {
             &selection,
             graph,
         )?;
-        let mut left = meter
+        let left = meter
             .tokens_left()
             .saturating_sub(TEMPLATE_TOKENS + decoding.max_tokens)
             .saturating_sub(self.model.count_tokens(system)? + self.model.count_tokens(asked)?);
-        let mut shown = Vec::new();
-        for line in &lines.lines {
-            let tokens = self.model.count_tokens(&line.text)? + 1;
-            if tokens > left {
-                break;
-            }
-            left -= tokens;
-            shown.push(line.text.as_str());
-        }
-        let count = shown.len();
+        let count = lines_that_fit(self.model.as_ref(), &lines.lines, left)?;
+        let shown: Vec<&str> = (lines.lines[..count].iter())
+            .map(|line| line.text.as_str())
+            .collect();
         let text = match self.config.evidence {
             true => include_str!("../prompts/question.txt")
                 .trim()
@@ -286,20 +280,30 @@ impl Shown {
             .collect()
     }
 
-    /// Adds what joins `entity` to a topic, where the facts do not and the retriever's triples do.
-    fn join(&mut self, entity: EntityId, found: &Selection) {
-        let ways = |selection: &Selection| {
-            let steps: Vec<Step<EntityId>> = (selection.triples.iter())
-                .map(|(t, score)| Some((t.head, t.tail, *score)))
-                .collect();
-            rationales(selection.topics.iter().copied(), &steps).remove(&entity)
-        };
-        if ways(&self.selection).is_none() {
-            let way = ways(found).unwrap_or_default();
-            let facts: Vec<_> = way.into_iter().map(|i| found.triples[i]).collect();
+    /// Adds what joins `entity` to a topic, where the facts do not and the retriever's triples do:
+    /// `found_ways` leads through `found`.
+    fn join(
+        &mut self,
+        entity: EntityId,
+        found: &Selection,
+        found_ways: &LazyCell<Ways, impl FnOnce() -> Ways>,
+    ) {
+        if !ways(&self.selection).contains_key(&entity) {
+            let way = found_ways.get(&entity).map_or(&[][..], Vec::as_slice);
+            let facts: Vec<_> = way.iter().map(|i| found.triples[*i]).collect();
             self.add(&facts);
         }
     }
+}
+
+/// From entities to the triples that join them to a topic.
+type Ways = HashMap<EntityId, Vec<usize>>;
+
+fn ways(selection: &Selection) -> Ways {
+    let steps: Vec<Step<EntityId>> = (selection.triples.iter())
+        .map(|(t, score)| Some((t.head, t.tail, *score)))
+        .collect();
+    rationales(selection.topics.iter().copied(), &steps)
 }
 
 impl Reasoner for Steps {
@@ -395,11 +399,12 @@ impl Reasoner for Steps {
             ..Conclusion::default()
         };
         let names = Names::of(&shown.selection, graph)?;
+        let found_ways = LazyCell::new(|| ways(found));
         for name in last.names {
             match names.find_any(&reply::forms(&name)) {
                 Some((entity, score, how)) => {
                     if conclusion.answers.iter().all(|a| a.entity != entity) {
-                        shown.join(entity, found);
+                        shown.join(entity, found, &found_ways);
                         conclusion.answers.push(Candidate {
                             entity,
                             confidence: confidence(score, how),
