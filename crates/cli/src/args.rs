@@ -82,6 +82,16 @@ pub(crate) enum Color {
 pub(crate) enum Command {
     Ask(Ask),
     Load(Load),
+    /// Add triples to a graph, at once and for good
+    ///
+    /// The change is on the disk when the command ends, and whoever asks after it sees it.
+    Add(crate::commands::change::Change),
+    /// Remove triples from a graph, at once and for good
+    ///
+    /// The change is on the disk when the command ends, and whoever asks after it sees it.
+    Remove(crate::commands::change::Change),
+    Compact(crate::commands::compact::Compact),
+    Diff(crate::commands::diff::Diff),
     Index(Index),
     Info(Info),
     Sparql(Sparql),

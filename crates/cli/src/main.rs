@@ -15,6 +15,7 @@ use clap::Parser;
 use args::{Args, Command};
 use errors::Exit;
 use output::Output;
+use wherefore_graph::Action;
 
 fn main() -> ExitCode {
     // known before the arguments are parsed, for they may be what is wrong
@@ -31,6 +32,10 @@ fn run(args: &Args) -> Exit {
     let done = match &args.command {
         Command::Ask(args) => commands::ask::run(args, &output),
         Command::Load(args) => commands::load::run(args, &output),
+        Command::Add(args) => commands::change::run(args, Action::Add, &output),
+        Command::Remove(args) => commands::change::run(args, Action::Remove, &output),
+        Command::Compact(args) => commands::compact::run(args, &output),
+        Command::Diff(args) => commands::diff::run(args, &output),
         Command::Index(args) => commands::index::run(args, &output),
         Command::Info(args) => commands::info::run(args, &output),
         Command::Sparql(args) => commands::sparql::run(args, &output),

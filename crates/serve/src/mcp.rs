@@ -143,7 +143,7 @@ impl App {
             .find(|v| **v == asked)
             .unwrap_or(&VERSIONS[0]);
         let graphs: Vec<String> = (self.engine.graphs())
-            .map(|g| format!("{} ({} triples)", g.name, g.store.counts().triples))
+            .map(|g| format!("{} ({} triples)", g.name, g.store().counts().triples))
             .collect();
         json!({
             "protocolVersion": version,

@@ -175,6 +175,7 @@ impl From<graph::Error> for Problem {
             Error::SparqlSyntax(_) => Problem::bad_request("sparql-syntax", message),
             Error::SparqlRefused { .. } => Problem::bad_request("sparql-refused", message),
             Error::SparqlEvaluation(_) => Problem::unprocessable("sparql-evaluation", message),
+            Error::BadChanges { .. } => Problem::unprocessable("bad-changes", message),
             Error::OutOfTime { .. } => {
                 return Problem::unprocessable("out-of-time", message)
                     .hint("ask for less, with `LIMIT` or a narrower pattern");

@@ -10,6 +10,9 @@ use wherefore::PipelineConfig;
 use crate::errors::UserError;
 
 pub(crate) mod ask;
+pub(crate) mod change;
+pub(crate) mod compact;
+pub(crate) mod diff;
 pub(crate) mod eval;
 pub(crate) mod index;
 pub(crate) mod info;

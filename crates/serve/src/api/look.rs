@@ -60,7 +60,8 @@ fn checked(app: &App, text: &str) -> Result<(), Problem> {
 
 pub(super) async fn graphs(State(app): State<Arc<App>>) -> Response {
     let about = |graph: &Served| {
-        let counts = graph.store.counts();
+        let store = graph.store();
+        let counts = store.counts();
         let methods: Vec<&str> = graph.methods().collect();
         json!({
             "name": graph.name,

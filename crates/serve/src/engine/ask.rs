@@ -6,12 +6,13 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use serde_json::{Value, json};
 use wherefore::answer::{Answer, Evidence, LinkReport};
+use wherefore::graph::Store;
 use wherefore::link::{Linker, LinkingReport};
 use wherefore::select::Selection;
 use wherefore::verify::{Verification, evidence, link_reports, verify};
 use wherefore::{Observer, Question, Stage};
 
-use super::{Engine, Served};
+use super::Engine;
 use crate::engine::overhear::overhearing;
 use crate::error::Result;
 use crate::problem::Problem;
@@ -57,8 +58,9 @@ impl Engine {
     ) -> Result<Answer, Problem> {
         let served = self.graph(asked.graph.as_deref())?;
         let pipeline = served.pipeline(asked.method.as_deref())?;
+        let store = served.store();
         let mut teller = Teller {
-            served,
+            store: &store,
             tell: tell.clone(),
             last: Instant::now(),
             notes: Vec::new(),
@@ -71,7 +73,7 @@ impl Engine {
             tell(Event::Text(text.to_owned()))
         };
         let mut answer = overhearing(listen, || {
-            pipeline.answer(&asked.question, &served.store, &mut teller)
+            pipeline.answer(&asked.question, &store, &mut teller)
         })?;
         // what the retriever left out is told on the command line beside the answer
         teller.notes.append(&mut answer.notes);
@@ -88,7 +90,7 @@ impl Engine {
         let served = self.graph(asked.graph.as_deref())?;
         let pipeline = served.pipeline(asked.method.as_deref())?;
         asked.question.check()?;
-        let store = &served.store;
+        let store = &served.store();
         let mut timings_ms = std::collections::BTreeMap::new();
         let mut last = Instant::now();
         let mut lap = |stage| {
@@ -141,7 +143,11 @@ impl Engine {
         let pipeline = served.pipeline(asked.method.as_deref())?;
         asked.question.check()?;
         let linker: &dyn Linker = pipeline.linker.as_ref();
-        Ok(LinkingReport::new(linker, &asked.question, &served.store)?)
+        Ok(LinkingReport::new(
+            linker,
+            &asked.question,
+            &served.store(),
+        )?)
     }
 
     /// Looks a saved answer up again.
@@ -151,7 +157,7 @@ impl Engine {
         answer: &Answer,
     ) -> Result<Verification, Problem> {
         let served = self.graph(graph)?;
-        Ok(verify(answer, &served.store)?)
+        Ok(verify(answer, &served.store())?)
     }
 }
 
@@ -161,7 +167,7 @@ fn milliseconds(time: Duration) -> f64 {
 
 /// Tells each stage as it passes.
 struct Teller<'a, F> {
-    served: &'a Served,
+    store: &'a Store,
     tell: F,
     last: Instant,
     notes: Vec<String>,
@@ -173,7 +179,7 @@ impl<F: FnMut(Event) -> ControlFlow<()>> Observer for Teller<'_, F> {
         let mut made = match stage {
             // a link whose name cannot be read is told when the answer is put together
             Stage::Linked(links) => json!({
-                "links": link_reports(links, &self.served.store).unwrap_or_default(),
+                "links": link_reports(links, self.store).unwrap_or_default(),
             }),
             Stage::Retrieved(scored) => {
                 self.notes.clone_from(&scored.notes);

@@ -64,51 +64,54 @@ pub(crate) struct Completions {
     pub(crate) entities: Vec<EntityReport>,
 }
 
+fn entity_report(store: &Store, entity: EntityId) -> Result<EntityReport> {
+    Ok(EntityReport {
+        name: store.entity_label(entity)?.into_owned(),
+        id: store.entity_term(entity)?.to_string(),
+        triples: store.degree(entity)?,
+    })
+}
+
+fn fact(store: &Store, triple: Triple) -> Result<Fact> {
+    Ok(Fact {
+        head: store.entity_label(triple.head)?.into_owned(),
+        relation: store.relation_label(triple.relation)?.into_owned(),
+        tail: store.entity_label(triple.tail)?.into_owned(),
+        ids: [
+            store.entity_term(triple.head)?.to_string(),
+            store.relation_term(triple.relation)?.to_string(),
+            store.entity_term(triple.tail)?.to_string(),
+        ],
+    })
+}
+
+fn search(store: &Store, prefix: &str, limit: usize) -> Result<Vec<EntityReport>> {
+    if normalise(prefix).is_empty() {
+        return Ok(Vec::new());
+    }
+    let whole = store.entities_named(prefix, NameMatch::Normalised)?;
+    let begun = store.entities_with_prefix(prefix, LOOKED_AT)?;
+    let whole: HashSet<EntityId> = whole.into_iter().collect();
+    let mut found = Vec::new();
+    let mut seen = HashSet::new();
+    for &entity in whole.iter().chain(&begun) {
+        if seen.insert(entity) && store.is_named(entity)? {
+            let degree = store.degree(entity)?;
+            found.push((!whole.contains(&entity), usize::MAX - degree, entity));
+        }
+    }
+    found.sort_unstable();
+    found.truncate(limit);
+    found
+        .into_iter()
+        .map(|(_, _, entity)| entity_report(store, entity))
+        .collect()
+}
+
 impl Served {
-    fn entity_report(&self, entity: EntityId) -> Result<EntityReport> {
-        Ok(EntityReport {
-            name: self.store.entity_label(entity)?.into_owned(),
-            id: self.store.entity_term(entity)?.to_string(),
-            triples: self.store.degree(entity)?,
-        })
-    }
-
-    fn fact(&self, triple: Triple) -> Result<Fact> {
-        let store = &self.store;
-        Ok(Fact {
-            head: store.entity_label(triple.head)?.into_owned(),
-            relation: store.relation_label(triple.relation)?.into_owned(),
-            tail: store.entity_label(triple.tail)?.into_owned(),
-            ids: [
-                store.entity_term(triple.head)?.to_string(),
-                store.relation_term(triple.relation)?.to_string(),
-                store.entity_term(triple.tail)?.to_string(),
-            ],
-        })
-    }
-
     /// Entities whose name begins so: the whole name first, then the best known.
     pub(crate) fn search(&self, prefix: &str, limit: usize) -> Result<Vec<EntityReport>> {
-        if normalise(prefix).is_empty() {
-            return Ok(Vec::new());
-        }
-        let whole = self.store.entities_named(prefix, NameMatch::Normalised)?;
-        let begun = self.store.entities_with_prefix(prefix, LOOKED_AT)?;
-        let whole: HashSet<EntityId> = whole.into_iter().collect();
-        let mut found = Vec::new();
-        let mut seen = HashSet::new();
-        for &entity in whole.iter().chain(&begun) {
-            if seen.insert(entity) && self.store.is_named(entity)? {
-                let degree = self.store.degree(entity)?;
-                found.push((!whole.contains(&entity), usize::MAX - degree, entity));
-            }
-        }
-        found.sort_unstable();
-        found.truncate(limit);
-        found
-            .into_iter()
-            .map(|(_, _, entity)| self.entity_report(entity))
-            .collect()
+        search(&self.store(), prefix, limit)
     }
 
     /// How a text may go on: the longest end of it with which some name begins.
@@ -123,13 +126,14 @@ impl Served {
             })
             .map(|(i, _)| i)
             .collect();
+        let store = self.store();
         let from = starts.len().saturating_sub(MOST_WORDS);
         for &start in &starts[from..] {
             let typed = &text[start..];
             if normalise(typed).chars().count() < 2 {
                 continue;
             }
-            let entities = self.search(typed, limit)?;
+            let entities = search(&store, typed, limit)?;
             if !entities.is_empty() {
                 return Ok(Completions {
                     typed: typed.to_owned(),
@@ -144,18 +148,18 @@ impl Served {
     }
 
     /// The entity with this identity, or else the best known one of this name.
-    pub(crate) fn find(&self, id: &str) -> Result<EntityId, Problem> {
-        let named = |how| self.store.entities_named(id, how);
+    fn find(&self, store: &Store, id: &str) -> Result<EntityId, Problem> {
+        let named = |how| store.entities_named(id, how);
         if let Some(label) = id.strip_prefix("_:") {
             let term = Term::Blank(label.to_owned());
-            if let Some(entity) = self.store.find_term(&term)? {
+            if let Some(entity) = store.find_term(&term)? {
                 return Ok(entity);
             }
         }
         // a literal is found by its value
         if let Some(value) = id.strip_prefix('"').and_then(|rest| rest.rsplit_once('"')) {
-            for entity in self.store.entities_named(value.0, NameMatch::Exact)? {
-                if self.store.entity_term(entity)?.to_string() == id {
+            for entity in store.entities_named(value.0, NameMatch::Exact)? {
+                if store.entity_term(entity)?.to_string() == id {
                     return Ok(entity);
                 }
             }
@@ -163,8 +167,8 @@ impl Served {
         for how in [NameMatch::Exact, NameMatch::Normalised] {
             let mut best = None;
             for entity in named(how)? {
-                let same = self.store.entity_term(entity)?.to_string() == id;
-                let rank = (same, self.store.degree(entity)?);
+                let same = store.entity_term(entity)?.to_string() == id;
+                let rank = (same, store.degree(entity)?);
                 if best.is_none_or(|(known, _)| rank > known) {
                     best = Some((rank, entity));
                 }
@@ -173,7 +177,7 @@ impl Served {
                 return Ok(entity);
             }
         }
-        let near = self.search(id, 3)?;
+        let near = search(store, id, 3)?;
         let problem = Problem::not_found(
             "no-such-entity",
             format!("the graph `{}` has no entity `{}`", self.name, clipped(id)),
@@ -189,10 +193,11 @@ impl Served {
 
     /// What the graph says of an entity: at most `limit` triples, some of every relation.
     pub(crate) fn neighbourhood(&self, id: &str, limit: usize) -> Result<Neighbourhood, Problem> {
-        let entity = self.find(id)?;
-        let naming = self.store.naming_relations();
-        let outgoing = self.store.outgoing(entity)?;
-        let incoming = self.store.incoming(entity)?;
+        let store = &self.store();
+        let entity = self.find(store, id)?;
+        let naming = store.naming_relations();
+        let outgoing = store.outgoing(entity)?;
+        let incoming = store.incoming(entity)?;
         let mut groups: BTreeMap<(RelationId, bool), Vec<Edge>> = BTreeMap::new();
         let mut total = 0;
         for (edges, is_out) in [(&outgoing, true), (&incoming, false)] {
@@ -217,17 +222,20 @@ impl Served {
                         true => (entity, edge.entity),
                         false => (edge.entity, entity),
                     };
-                    triples.push(self.fact(Triple {
-                        head,
-                        relation: edge.relation,
-                        tail,
-                    })?);
+                    triples.push(fact(
+                        store,
+                        Triple {
+                            head,
+                            relation: edge.relation,
+                            tail,
+                        },
+                    )?);
                 }
             }
             round += 1;
         }
         Ok(Neighbourhood {
-            entity: self.entity_report(entity)?,
+            entity: entity_report(store, entity)?,
             total,
             triples,
         })
@@ -235,7 +243,7 @@ impl Served {
 
     /// The relations, the most frequent first, each with an example.
     pub(crate) fn relations(&self, limit: usize) -> Result<Vec<RelationReport>> {
-        let store = &self.store;
+        let store = &self.store();
         let mut counted = Vec::new();
         for id in 0..store.relation_bound() as u32 {
             let relation = RelationId(id);
@@ -250,7 +258,7 @@ impl Served {
                 name: store.relation_label(relation)?.into_owned(),
                 id: store.relation_term(relation)?.to_string(),
                 triples,
-                example: first.map(|triple| self.fact(triple)).transpose()?,
+                example: first.map(|triple| fact(store, triple)).transpose()?,
             });
         }
         Ok(reports)
@@ -263,9 +271,8 @@ impl Served {
         options: &SparqlOptions,
         format: ResultFormat,
     ) -> Result<(Vec<u8>, Written)> {
-        let store: &Store = &self.store;
         let mut out = Vec::new();
-        let written = sparql::write(store, query, options, format, &mut out)?;
+        let written = sparql::write(&self.store(), query, options, format, &mut out)?;
         Ok((out, written))
     }
 }

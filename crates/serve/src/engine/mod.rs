@@ -5,10 +5,12 @@ mod look;
 mod overhear;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use wherefore::config::LinkerConfig;
-use wherefore::graph::{self, Adjacency, Graph, Input, LoadOptions, Store, toy};
+use wherefore::graph::{
+    self, Adjacency, ChangeReport, ChangeSet, Graph, Input, LoadOptions, Store, toy,
+};
 use wherefore::link::{Link, Linker};
 use wherefore::model::LanguageModel;
 use wherefore::model::language::{self, Cached};
@@ -45,7 +47,7 @@ pub(crate) struct Method {
 /// One graph with its pipelines.
 pub(crate) struct Served {
     pub(crate) name: String,
-    pub(crate) store: Store,
+    live: RwLock<Store>,
     pub(crate) examples: Vec<String>,
     pipelines: BTreeMap<String, Pipeline>,
     default_method: String,
@@ -105,7 +107,7 @@ impl Engine {
                 name.clone(),
                 Served {
                     name: name.clone(),
-                    store,
+                    live: RwLock::new(store),
                     examples: match (graph.examples.as_slice(), graph.path.as_str()) {
                         ([], "@toy") => TOY_EXAMPLES.map(str::to_owned).into(),
                         (given, _) => given.to_vec(),
@@ -130,11 +132,11 @@ impl Engine {
     /// Computes what every method keeps for its graph, so that the first asker need not wait.
     pub(crate) fn warm(&self) -> Result<(), Problem> {
         for served in self.graphs.values() {
-            let entity = served.some_entity()?;
+            let store = &served.store();
+            let entity = some_entity(store)?;
             for pipeline in served.pipelines.values() {
                 // a word that no name is, for the part of linking that whole names do not need
                 let question = Question::new("xqzjk wqxzv");
-                let store = &served.store;
                 pipeline.linker.mentions(&question, store)?;
                 if let Some(entity) = entity {
                     let links = [Link {
@@ -212,17 +214,43 @@ impl Served {
         })
     }
 
-    /// An entity with triples and a name, for warming up.
-    fn some_entity(&self) -> Result<Option<graph::EntityId>, Problem> {
-        let most = self.store.entity_bound().min(1000) as u32;
-        for id in 0..most {
-            let entity = graph::EntityId(id);
-            if self.store.is_named(entity)? && self.store.degree(entity)? > 0 {
-                return Ok(Some(entity));
+    /// The graph as it is now. Whoever holds it sees no change until the next call.
+    pub(crate) fn store(&self) -> Store {
+        let held = self.live.read().unwrap_or_else(PoisonError::into_inner);
+        let current = held.clone();
+        drop(held);
+        // a folder that cannot be read now is served as it was
+        match current.refreshed() {
+            Ok(Some(_)) => {
+                let mut held = self.live.write().unwrap_or_else(PoisonError::into_inner);
+                // another thread may have been here, and perhaps it saw more
+                if let Ok(Some(newer)) = held.refreshed() {
+                    *held = newer;
+                }
+                held.clone()
             }
+            Ok(None) | Err(_) => current,
         }
-        Ok(None)
     }
+
+    /// Makes changes; whoever asks from now on sees them.
+    pub(crate) fn change(&self, changes: &ChangeSet) -> Result<ChangeReport, Problem> {
+        let (next, report) = self.store().change(changes)?;
+        *self.live.write().unwrap_or_else(PoisonError::into_inner) = next;
+        Ok(report)
+    }
+}
+
+/// An entity with triples and a name, for warming up.
+fn some_entity(store: &Store) -> Result<Option<graph::EntityId>, Problem> {
+    let most = store.entity_bound().min(1000) as u32;
+    for id in 0..most {
+        let entity = graph::EntityId(id);
+        if store.is_named(entity)? && store.degree(entity)? > 0 {
+            return Ok(Some(entity));
+        }
+    }
+    Ok(None)
 }
 
 /// The beginning of a text that somebody sent, for a message about it.

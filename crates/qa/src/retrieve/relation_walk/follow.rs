@@ -1,7 +1,7 @@
 //! Walks a plan in full.
 
 use hashbrown::HashSet;
-use wherefore_graph::{EntityId, Graph, Step, Triple, edges_by_relation};
+use wherefore_graph::{Direction, EntityId, Graph, Step, Triple, edges_by_relation};
 
 use super::Plan;
 use crate::error::Result;
@@ -21,6 +21,13 @@ pub(super) fn follow(
         let back = |e: EntityId| e == plan.topic || returns && before.binary_search(&e).is_ok();
         let mut layer = Vec::new();
         let mut only_back = Vec::new();
+        graph.prefetch(
+            &front,
+            match hop.forward {
+                true => Direction::Outgoing,
+                false => Direction::Incoming,
+            },
+        )?;
         for &entity in &front {
             let edges = if hop.forward {
                 graph.outgoing(entity)?

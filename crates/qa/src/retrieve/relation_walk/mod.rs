@@ -30,7 +30,7 @@ use std::time::{Duration, Instant};
 use hashbrown::{HashMap, HashSet};
 use serde::{Deserialize, Serialize};
 use wherefore_graph::names::normalise;
-use wherefore_graph::{Edge, EntityId, Graph, Hop, Subgraph, Triple};
+use wherefore_graph::{Direction, Edge, EntityId, Graph, Hop, Subgraph, Triple};
 use wherefore_model::{Encoder, encode};
 
 use self::affinity::{Affinity, RelationWords};
@@ -213,6 +213,8 @@ impl RelationWalk {
         let mut done: Vec<Scored> = Vec::new();
         for _ in 0..self.config.hops + MAX_THROUGH {
             let mut next = Vec::new();
+            let ends: Vec<EntityId> = layer.iter().flat_map(|p| &p.ends).copied().collect();
+            graph.prefetch(&ends, Direction::Both)?;
             for path in &layer {
                 if Instant::now() > deadline {
                     return Ok((best(done, self.config.plans), false));
