@@ -228,6 +228,12 @@ pub(crate) struct Index {
     /// Leave the full-text index out
     #[arg(long)]
     pub(crate) no_text: bool,
+    /// For a SPARQL service: the folder of its label index, by which it is then asked
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) out: Option<PathBuf>,
+    /// For a SPARQL service: put the new label index into the place of the one that is there
+    #[arg(long)]
+    pub(crate) replace: bool,
     /// Instead, compute what this checkpoint needs of the graph whatever is asked
     #[arg(long, value_name = "CKPT", conflicts_with_all = ["triples", "no_text", "encoder"])]
     pub(crate) model: Option<PathBuf>,

@@ -149,6 +149,7 @@ impl<'a> Report<'a> {
             },
             relations,
             indexes: index::list(store)?,
+            pending: store.pending(),
             checked: args.check,
         })
     }
@@ -196,6 +197,18 @@ impl<'a> Report<'a> {
                 "largest hub",
                 format!("{} with {} triples", cut(name, 40), human(*degree as u64)),
             );
+        }
+        if let Some(pending) = &self.pending {
+            let mut value = format!(
+                "{} added, {} removed since, {}",
+                human(pending.added),
+                human(pending.removed),
+                HumanBytes(pending.bytes)
+            );
+            if let Some(cut) = pending.cut {
+                value += &format!("; {} bytes from byte {} on are not used", cut.bytes, cut.at);
+            }
+            line("changes", value);
         }
         for listed in &self.indexes {
             let part = &listed.report;

@@ -177,6 +177,21 @@ impl ServiceConfig {
         }
     }
 
+    /// The service that a user means: an address, a TOML file, or the folder of a label index.
+    /// None if it is something else.
+    pub fn named(name: &str) -> Result<Option<Self>> {
+        if name.starts_with("https://") || name.starts_with("http://") {
+            return Ok(Some(Self::at(name)));
+        }
+        let path = Path::new(name);
+        let inside = path.join("service.toml");
+        match (path.extension().is_some_and(|e| e == "toml"), inside.is_file()) {
+            (true, _) if path.is_file() => Self::read(path).map(Some),
+            (_, true) => Self::read(&inside).map(Some),
+            _ => Ok(None),
+        }
+    }
+
     /// Reads a TOML file; its `index` is relative to the file.
     pub fn read(path: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(path).map_err(Error::io("read", path))?;

@@ -21,8 +21,6 @@ mod http;
 mod index;
 mod query;
 mod search;
-#[cfg(test)]
-mod tests;
 
 use std::borrow::Cow;
 use std::collections::HashMap;

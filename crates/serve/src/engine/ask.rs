@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use serde_json::{Value, json};
 use wherefore::answer::{Answer, Evidence, LinkReport};
-use wherefore::graph::Store;
+use wherefore::graph::Graph;
 use wherefore::link::{Linker, LinkingReport};
 use wherefore::select::Selection;
 use wherefore::verify::{Verification, evidence, link_reports, verify};
@@ -58,9 +58,9 @@ impl Engine {
     ) -> Result<Answer, Problem> {
         let served = self.graph(asked.graph.as_deref())?;
         let pipeline = served.pipeline(asked.method.as_deref())?;
-        let store = served.store();
+        let graph = served.current();
         let mut teller = Teller {
-            store: &store,
+            graph: &*graph,
             tell: tell.clone(),
             last: Instant::now(),
             notes: Vec::new(),
@@ -73,7 +73,7 @@ impl Engine {
             tell(Event::Text(text.to_owned()))
         };
         let mut answer = overhearing(listen, || {
-            pipeline.answer(&asked.question, &store, &mut teller)
+            pipeline.answer(&asked.question, &*graph, &mut teller)
         })?;
         // what the retriever left out is told on the command line beside the answer
         teller.notes.append(&mut answer.notes);
@@ -90,18 +90,19 @@ impl Engine {
         let served = self.graph(asked.graph.as_deref())?;
         let pipeline = served.pipeline(asked.method.as_deref())?;
         asked.question.check()?;
-        let store = &served.store();
+        let current = served.current();
+        let graph: &dyn Graph = &*current;
         let mut timings_ms = std::collections::BTreeMap::new();
         let mut last = Instant::now();
         let mut lap = |stage| {
             timings_ms.insert(stage, milliseconds(last.elapsed()));
             last = Instant::now();
         };
-        let links = pipeline.linker.link(&asked.question, store)?;
+        let links = pipeline.linker.link(&asked.question, graph)?;
         lap("link");
         let mut report = RetrieveReport {
             question: asked.question.text.clone(),
-            links: link_reports(&links, store)?,
+            links: link_reports(&links, graph)?,
             subgraph: [0, 0],
             evidence: Vec::new(),
             notes: Vec::new(),
@@ -113,7 +114,7 @@ impl Engine {
         }
         let scored = pipeline
             .retriever
-            .retrieve(&asked.question, &links, store)?;
+            .retrieve(&asked.question, &links, graph)?;
         lap("retrieve");
         let selection = match top_k {
             None => pipeline.selector.select(&scored)?,
@@ -130,7 +131,7 @@ impl Engine {
             scored.subgraph.entities().len(),
             scored.subgraph.triples().len(),
         ];
-        report.evidence = evidence(&selection, store)?;
+        report.evidence = evidence(&selection, graph)?;
         report.notes.clone_from(&scored.notes);
         lap("verify");
         report.timings_ms = timings_ms;
@@ -146,7 +147,7 @@ impl Engine {
         Ok(LinkingReport::new(
             linker,
             &asked.question,
-            &served.store(),
+            &*served.current(),
         )?)
     }
 
@@ -157,7 +158,7 @@ impl Engine {
         answer: &Answer,
     ) -> Result<Verification, Problem> {
         let served = self.graph(graph)?;
-        Ok(verify(answer, &served.store())?)
+        Ok(verify(answer, &*served.current())?)
     }
 }
 
@@ -167,7 +168,7 @@ fn milliseconds(time: Duration) -> f64 {
 
 /// Tells each stage as it passes.
 struct Teller<'a, F> {
-    store: &'a Store,
+    graph: &'a dyn Graph,
     tell: F,
     last: Instant,
     notes: Vec<String>,
@@ -179,7 +180,7 @@ impl<F: FnMut(Event) -> ControlFlow<()>> Observer for Teller<'_, F> {
         let mut made = match stage {
             // a link whose name cannot be read is told when the answer is put together
             Stage::Linked(links) => json!({
-                "links": link_reports(links, self.store).unwrap_or_default(),
+                "links": link_reports(links, self.graph).unwrap_or_default(),
             }),
             Stage::Retrieved(scored) => {
                 self.notes.clone_from(&scored.notes);

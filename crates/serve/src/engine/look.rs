@@ -1,15 +1,16 @@
 //! Looking around in a graph: names, entities, neighbourhoods, relations, SPARQL.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
 
 use serde::Serialize;
 use wherefore::graph::names::normalise;
 use wherefore::graph::sparql::{self, ResultFormat, SparqlOptions, Written};
 use wherefore::graph::{
-    Adjacency, Edge, EntityId, Graph, NameMatch, RelationId, Result, Store, Term, Triple,
+    Edge, EntityId, Graph, NameMatch, RelationId, Result, Triple,
 };
 
-use super::{Served, clipped};
+use super::{Current, Served, clipped};
 use crate::problem::Problem;
 
 /// The most words at the end of a text that are tried as the beginning of a name.
@@ -51,7 +52,8 @@ pub(crate) struct Neighbourhood {
 pub(crate) struct RelationReport {
     pub(crate) name: String,
     pub(crate) id: String,
-    pub(crate) triples: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) triples: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) example: Option<Fact>,
 }
@@ -64,39 +66,39 @@ pub(crate) struct Completions {
     pub(crate) entities: Vec<EntityReport>,
 }
 
-fn entity_report(store: &Store, entity: EntityId) -> Result<EntityReport> {
+fn entity_report(graph: &dyn Graph, entity: EntityId) -> Result<EntityReport> {
     Ok(EntityReport {
-        name: store.entity_label(entity)?.into_owned(),
-        id: store.entity_term(entity)?.to_string(),
-        triples: store.degree(entity)?,
+        name: graph.entity_label(entity)?.into_owned(),
+        id: graph.entity_term(entity)?.to_string(),
+        triples: graph.degree(entity)?,
     })
 }
 
-fn fact(store: &Store, triple: Triple) -> Result<Fact> {
+fn fact(graph: &dyn Graph, triple: Triple) -> Result<Fact> {
     Ok(Fact {
-        head: store.entity_label(triple.head)?.into_owned(),
-        relation: store.relation_label(triple.relation)?.into_owned(),
-        tail: store.entity_label(triple.tail)?.into_owned(),
+        head: graph.entity_label(triple.head)?.into_owned(),
+        relation: graph.relation_label(triple.relation)?.into_owned(),
+        tail: graph.entity_label(triple.tail)?.into_owned(),
         ids: [
-            store.entity_term(triple.head)?.to_string(),
-            store.relation_term(triple.relation)?.to_string(),
-            store.entity_term(triple.tail)?.to_string(),
+            graph.entity_term(triple.head)?.to_string(),
+            graph.relation_term(triple.relation)?.to_string(),
+            graph.entity_term(triple.tail)?.to_string(),
         ],
     })
 }
 
-fn search(store: &Store, prefix: &str, limit: usize) -> Result<Vec<EntityReport>> {
+fn search(graph: &dyn Graph, prefix: &str, limit: usize) -> Result<Vec<EntityReport>> {
     if normalise(prefix).is_empty() {
         return Ok(Vec::new());
     }
-    let whole = store.entities_named(prefix, NameMatch::Normalised)?;
-    let begun = store.entities_with_prefix(prefix, LOOKED_AT)?;
+    let whole = graph.entities_named(prefix, NameMatch::Normalised)?;
+    let begun = graph.entities_with_prefix(prefix, LOOKED_AT)?;
     let whole: HashSet<EntityId> = whole.into_iter().collect();
     let mut found = Vec::new();
     let mut seen = HashSet::new();
     for &entity in whole.iter().chain(&begun) {
-        if seen.insert(entity) && store.is_named(entity)? {
-            let degree = store.degree(entity)?;
+        if seen.insert(entity) && graph.is_named(entity)? {
+            let degree = graph.degree(entity)?;
             found.push((!whole.contains(&entity), usize::MAX - degree, entity));
         }
     }
@@ -104,14 +106,14 @@ fn search(store: &Store, prefix: &str, limit: usize) -> Result<Vec<EntityReport>
     found.truncate(limit);
     found
         .into_iter()
-        .map(|(_, _, entity)| entity_report(store, entity))
+        .map(|(_, _, entity)| entity_report(graph, entity))
         .collect()
 }
 
 impl Served {
     /// Entities whose name begins so: the whole name first, then the best known.
     pub(crate) fn search(&self, prefix: &str, limit: usize) -> Result<Vec<EntityReport>> {
-        search(&self.store(), prefix, limit)
+        search(&*self.current(), prefix, limit)
     }
 
     /// How a text may go on: the longest end of it with which some name begins.
@@ -126,14 +128,14 @@ impl Served {
             })
             .map(|(i, _)| i)
             .collect();
-        let store = self.store();
+        let graph = self.current();
         let from = starts.len().saturating_sub(MOST_WORDS);
         for &start in &starts[from..] {
             let typed = &text[start..];
             if normalise(typed).chars().count() < 2 {
                 continue;
             }
-            let entities = search(&store, typed, limit)?;
+            let entities = search(&*graph, typed, limit)?;
             if !entities.is_empty() {
                 return Ok(Completions {
                     typed: typed.to_owned(),
@@ -148,18 +150,18 @@ impl Served {
     }
 
     /// The entity with this identity, or else the best known one of this name.
-    fn find(&self, store: &Store, id: &str) -> Result<EntityId, Problem> {
-        let named = |how| store.entities_named(id, how);
+    fn find(&self, graph: &dyn Graph, id: &str) -> Result<EntityId, Problem> {
+        let named = |how| graph.entities_named(id, how);
         if let Some(label) = id.strip_prefix("_:") {
-            let term = Term::Blank(label.to_owned());
-            if let Some(entity) = store.find_term(&term)? {
+            let blank = graph.entities_named(id, NameMatch::Exact)?;
+            if let (Some(&entity), false) = (blank.first(), label.is_empty()) {
                 return Ok(entity);
             }
         }
         // a literal is found by its value
         if let Some(value) = id.strip_prefix('"').and_then(|rest| rest.rsplit_once('"')) {
-            for entity in store.entities_named(value.0, NameMatch::Exact)? {
-                if store.entity_term(entity)?.to_string() == id {
+            for entity in graph.entities_named(value.0, NameMatch::Exact)? {
+                if graph.entity_term(entity)?.to_string() == id {
                     return Ok(entity);
                 }
             }
@@ -167,8 +169,8 @@ impl Served {
         for how in [NameMatch::Exact, NameMatch::Normalised] {
             let mut best = None;
             for entity in named(how)? {
-                let same = store.entity_term(entity)?.to_string() == id;
-                let rank = (same, store.degree(entity)?);
+                let same = graph.entity_term(entity)?.to_string() == id;
+                let rank = (same, graph.degree(entity)?);
                 if best.is_none_or(|(known, _)| rank > known) {
                     best = Some((rank, entity));
                 }
@@ -177,7 +179,7 @@ impl Served {
                 return Ok(entity);
             }
         }
-        let near = search(store, id, 3)?;
+        let near = search(graph, id, 3)?;
         let problem = Problem::not_found(
             "no-such-entity",
             format!("the graph `{}` has no entity `{}`", self.name, clipped(id)),
@@ -193,11 +195,12 @@ impl Served {
 
     /// What the graph says of an entity: at most `limit` triples, some of every relation.
     pub(crate) fn neighbourhood(&self, id: &str, limit: usize) -> Result<Neighbourhood, Problem> {
-        let store = &self.store();
-        let entity = self.find(store, id)?;
-        let naming = store.naming_relations();
-        let outgoing = store.outgoing(entity)?;
-        let incoming = store.incoming(entity)?;
+        let current = self.current();
+        let graph: &dyn Graph = &*current;
+        let entity = self.find(graph, id)?;
+        let naming = graph.naming_relations();
+        let outgoing = graph.outgoing(entity)?;
+        let incoming = graph.incoming(entity)?;
         let mut groups: BTreeMap<(RelationId, bool), Vec<Edge>> = BTreeMap::new();
         let mut total = 0;
         for (edges, is_out) in [(&outgoing, true), (&incoming, false)] {
@@ -223,7 +226,7 @@ impl Served {
                         false => (edge.entity, entity),
                     };
                     triples.push(fact(
-                        store,
+                        graph,
                         Triple {
                             head,
                             relation: edge.relation,
@@ -235,7 +238,7 @@ impl Served {
             round += 1;
         }
         Ok(Neighbourhood {
-            entity: entity_report(store, entity)?,
+            entity: entity_report(graph, entity)?,
             total,
             triples,
         })
@@ -243,22 +246,29 @@ impl Served {
 
     /// The relations, the most frequent first, each with an example.
     pub(crate) fn relations(&self, limit: usize) -> Result<Vec<RelationReport>> {
-        let store = &self.store();
+        let current = self.current();
+        let graph: &dyn Graph = &*current;
         let mut counted = Vec::new();
-        for id in 0..store.relation_bound() as u32 {
+        for id in 0..graph.relation_bound() as u32 {
             let relation = RelationId(id);
-            counted.push((store.relation_count(relation)?, relation));
+            let count = (graph.store()).map(|store| store.relation_count(relation));
+            counted.push((count.transpose()?, relation));
         }
-        counted.sort_by_key(|&(count, relation)| (usize::MAX - count, relation));
+        // a service does not say how many there are; a relation whose triples are gone is none
+        counted.retain(|(count, _)| *count != Some(0));
+        counted.sort_by_key(|&(count, relation)| (Reverse(count), relation));
         counted.truncate(limit);
         let mut reports = Vec::with_capacity(counted.len());
         for (triples, relation) in counted {
-            let first = store.triples_by_relation(relation)?.next().transpose()?;
+            let first = match graph.store() {
+                Some(store) => store.triples_by_relation(relation)?.next().transpose()?,
+                None => None,
+            };
             reports.push(RelationReport {
-                name: store.relation_label(relation)?.into_owned(),
-                id: store.relation_term(relation)?.to_string(),
+                name: graph.relation_label(relation)?.into_owned(),
+                id: graph.relation_term(relation)?.to_string(),
                 triples,
-                example: first.map(|triple| fact(store, triple)).transpose()?,
+                example: first.map(|triple| fact(graph, triple)).transpose()?,
             });
         }
         Ok(reports)
@@ -272,7 +282,10 @@ impl Served {
         format: ResultFormat,
     ) -> Result<(Vec<u8>, Written)> {
         let mut out = Vec::new();
-        let written = sparql::write(&self.store(), query, options, format, &mut out)?;
+        let written = match self.current() {
+            Current::Store(store) => sparql::write(&store, query, options, format, &mut out)?,
+            Current::Service(service) => service.write_query(query, options, format, &mut out)?,
+        };
         Ok((out, written))
     }
 }
@@ -321,11 +334,11 @@ mod tests {
         // located_in stands in 8 of the facts, won in 4
         assert_eq!(
             (relations[0].name.as_str(), relations[0].triples),
-            ("located in", 8)
+            ("located in", Some(8))
         );
         assert_eq!(
             (relations[1].name.as_str(), relations[1].triples),
-            ("won", 4)
+            ("won", Some(4))
         );
     }
 }
