@@ -50,12 +50,24 @@ fn a_change_is_seen_at_once_and_survives_folding_in() {
     let new = "Dune\tdirected_by\tDenis Villeneuve\nAlien\tdirected_by\tRidley Scott\n";
     let done = run(&["add", "-", "--format", "tsv", "--graph", "films"], new);
     assert_eq!(done.status.code(), Some(0), "{}", err(&done));
-    assert!(out(&done).contains("1 added, 1 there already; 5 triples"), "{}", out(&done));
+    assert!(
+        out(&done).contains("1 added, 1 there already; 5 triples"),
+        "{}",
+        out(&done)
+    );
     assert!(ask().contains("Denis Villeneuve") && ask().contains("David Lynch"));
     let gone = "Dune\tdirected_by\tDavid Lynch\n";
-    let done = run(&["remove", "-", "--format", "tsv", "--graph", "films", "--json"], gone);
+    let done = run(
+        &[
+            "remove", "-", "--format", "tsv", "--graph", "films", "--json",
+        ],
+        gone,
+    );
     let report: Value = serde_json::from_slice(&done.stdout).unwrap();
-    assert_eq!((report["removed"].as_u64(), report["triples"].as_u64()), (Some(1), Some(4)));
+    assert_eq!(
+        (report["removed"].as_u64(), report["triples"].as_u64()),
+        (Some(1), Some(4))
+    );
     assert!(!ask().contains("David Lynch"));
     let count = "SELECT (COUNT(*) AS ?n) WHERE { ?s ?p ?o }";
     let rows = run(&["sparql", "films", count, "--results", "csv"], "");
@@ -65,7 +77,17 @@ fn a_change_is_seen_at_once_and_survives_folding_in() {
     let saved = "{\"id\":\"1\",\"question\":\"who directed Dune?\",\"topics\":[],\"answers\":[]}\n\
                  {\"id\":\"2\",\"question\":\"who directed Alien?\",\"topics\":[],\"answers\":[]}\n";
     std::fs::write(folder.path().join("saved.jsonl"), saved).unwrap();
-    let diff = run(&["diff", "--graph", "films", "--questions", "saved.jsonl", "--json"], "");
+    let diff = run(
+        &[
+            "diff",
+            "--graph",
+            "films",
+            "--questions",
+            "saved.jsonl",
+            "--json",
+        ],
+        "",
+    );
     assert_eq!(diff.status.code(), Some(1), "{}", err(&diff));
     let report: Value = serde_json::from_slice(&diff.stdout).unwrap();
     assert_eq!(report["questions"], 2);
@@ -76,8 +98,14 @@ fn a_change_is_seen_at_once_and_survives_folding_in() {
     let triple = |name: &str| serde_json::json!([["Dune", "directed by", name]]);
     assert_eq!(changed[0]["removed"], triple("David Lynch"));
     assert_eq!(changed[0]["added"], triple("Denis Villeneuve"));
-    let told = out(&run(&["diff", "--graph", "films", "--questions", "saved.jsonl"], ""));
-    assert!(told.contains("+ Dune → directed by → Denis Villeneuve"), "{told}");
+    let told = out(&run(
+        &["diff", "--graph", "films", "--questions", "saved.jsonl"],
+        "",
+    ));
+    assert!(
+        told.contains("+ Dune → directed by → Denis Villeneuve"),
+        "{told}"
+    );
 
     run(&["index", "films", "--encoder", "hashing", "--triples"], "");
     let done = run(&["compact", "films", "--memory", "64M"], "");
@@ -85,15 +113,22 @@ fn a_change_is_seen_at_once_and_survives_folding_in() {
     assert!(out(&done).contains("2 changes folded in"), "{}", out(&done));
     assert!(ask().contains("Denis Villeneuve") && !ask().contains("David Lynch"));
     // the index followed
-    let info: Value = serde_json::from_slice(&run(&["info", "films", "--json"], "").stdout).unwrap();
+    let info: Value =
+        serde_json::from_slice(&run(&["info", "films", "--json"], "").stdout).unwrap();
     let parts = info["indexes"].as_array().unwrap();
     assert_eq!(parts.len(), 4);
-    assert!(parts.iter().all(|part| part["current"] == true), "{parts:?}");
+    assert!(
+        parts.iter().all(|part| part["current"] == true),
+        "{parts:?}"
+    );
     assert!(info.get("pending").is_none());
     let again = run(&["compact", "films", "--memory", "64M"], "");
     assert!(out(&again).contains("no changes to fold in"));
     // nothing to compare any more
-    let diff = run(&["diff", "--graph", "films", "--questions", "saved.jsonl"], "");
+    let diff = run(
+        &["diff", "--graph", "films", "--questions", "saved.jsonl"],
+        "",
+    );
     assert_eq!(diff.status.code(), Some(2));
     assert!(err(&diff).contains("--against"), "{}", err(&diff));
 }
@@ -102,16 +137,26 @@ fn a_change_is_seen_at_once_and_survives_folding_in() {
 fn what_cannot_be_changed_is_told_with_what_to_do() {
     let folder = films();
     let run = |args: &[&str], input: &str| wherefore(folder.path(), args, input);
-    let bad = run(&["add", "-", "--format", "nt", "--graph", "films"], "no triple\n");
+    let bad = run(
+        &["add", "-", "--format", "nt", "--graph", "films"],
+        "no triple\n",
+    );
     assert_eq!(bad.status.code(), Some(2));
-    assert!(err(&bad).contains("nothing was changed; line 1"), "{}", err(&bad));
+    assert!(
+        err(&bad).contains("nothing was changed; line 1"),
+        "{}",
+        err(&bad)
+    );
     let none = run(&["add", "films.tsv", "--graph", "nowhere"], "");
     assert_eq!(none.status.code(), Some(2));
     assert!(err(&none).contains("wherefore load"), "{}", err(&none));
     let missing = run(&["remove", "no.nt", "--graph", "films"], "");
     assert_eq!(missing.status.code(), Some(2), "{}", err(&missing));
     // a log that was cut is told, and the change goes on from there
-    run(&["add", "-", "--format", "tsv", "--graph", "films"], "a\tb\tc\n");
+    run(
+        &["add", "-", "--format", "tsv", "--graph", "films"],
+        "a\tb\tc\n",
+    );
     let data = std::fs::read_dir(folder.path().join("films"))
         .unwrap()
         .map(|entry| entry.unwrap().path())
@@ -120,7 +165,10 @@ fn what_cannot_be_changed_is_told_with_what_to_do() {
     let log = data.join("changes.log");
     let bytes = std::fs::read(&log).unwrap();
     std::fs::write(&log, [&bytes[..], &bytes[16..30]].concat()).unwrap();
-    let done = run(&["add", "-", "--format", "tsv", "--graph", "films"], "d\te\tf\n");
+    let done = run(
+        &["add", "-", "--format", "tsv", "--graph", "films"],
+        "d\te\tf\n",
+    );
     assert_eq!(done.status.code(), Some(0));
     assert!(err(&done).contains("never acknowledged"), "{}", err(&done));
     assert!(out(&done).contains("6 triples"), "{}", out(&done));
@@ -140,7 +188,14 @@ impl Drop for Started {
 
 fn serve(folder: &Path) -> Started {
     let mut child = Command::new(assert_cmd::cargo::cargo_bin!("wherefore"))
-        .args(["serve", "--json", "--listen", "127.0.0.1:0", "--graph", "films"])
+        .args([
+            "serve",
+            "--json",
+            "--listen",
+            "127.0.0.1:0",
+            "--graph",
+            "films",
+        ])
         .current_dir(folder)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -166,20 +221,33 @@ fn a_served_graph_is_a_service_that_other_commands_ask() {
         <http://f/denis> <http://www.w3.org/2000/01/rdf-schema#label> \"Denis Villeneuve\"@en .\n";
     std::fs::write(folder.path().join("rdf.nt"), nt).unwrap();
     let run = |args: &[&str]| wherefore(folder.path(), args, "");
-    assert!(run(&["load", "rdf.nt", "--out", "films", "--replace"]).status.success());
+    assert!(
+        run(&["load", "rdf.nt", "--out", "films", "--replace"])
+            .status
+            .success()
+    );
     let server = serve(folder.path());
     let url = format!("http://{}/v1/graphs/films/sparql", server.address);
     let asked = run(&["ask", &url, "who directed Dune?"]);
     assert_eq!(asked.status.code(), Some(0), "{}", err(&asked));
     assert!(out(&asked).contains("Denis Villeneuve"), "{}", out(&asked));
-    let rows = run(&["sparql", &url, "SELECT ?d WHERE { ?f <http://f/directed_by> ?d }"]);
+    let rows = run(&[
+        "sparql",
+        &url,
+        "SELECT ?d WHERE { ?f <http://f/directed_by> ?d }",
+    ]);
     assert!(out(&rows).contains("http://f/denis"), "{}", err(&rows));
     let no = run(&["sparql", &url, "ASK { <http://f/x> ?p ?o }"]);
     assert_eq!(no.status.code(), Some(1));
     let indexed = run(&["index", &url, "--out", "labels"]);
     assert_eq!(indexed.status.code(), Some(0), "{}", err(&indexed));
-    let asked = run(&["ask", "labels", "who directed dun"]);
-    assert!(out(&asked).contains("Denis Villeneuve"), "{}{}", out(&asked), err(&asked));
+    let asked = run(&["ask", "labels", "who directed Dunee?"]);
+    assert!(
+        out(&asked).contains("Denis Villeneuve"),
+        "{}{}",
+        out(&asked),
+        err(&asked)
+    );
     let usage = run(&["index", &url]);
     assert_eq!(usage.status.code(), Some(2));
     drop(server);

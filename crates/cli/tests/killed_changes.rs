@@ -60,7 +60,13 @@ fn kill(rounds: usize) {
     let first = dir.path().join("first.tsv");
     let old: BTreeSet<String> = (0..2000).map(line).collect();
     std::fs::write(&first, old.iter().cloned().collect::<String>()).unwrap();
-    load(&[Input::File(first)], &graph, &LoadOptions::default(), &|_| {}).unwrap();
+    load(
+        &[Input::File(first)],
+        &graph,
+        &LoadOptions::default(),
+        &|_| {},
+    )
+    .unwrap();
     let pair = |n: u64| [line(10_000 + 2 * n), line(10_001 + 2 * n)];
     let start = Instant::now();
     assert!(wherefore(&["compact"], &graph).status().unwrap().success());
@@ -77,7 +83,11 @@ fn kill(rounds: usize) {
             let found = lines(&store);
             for n in 0..rounds as u64 {
                 let [one, other] = pair(n);
-                assert_eq!(found.contains(&one), found.contains(&other), "pair {n} is torn");
+                assert_eq!(
+                    found.contains(&one),
+                    found.contains(&other),
+                    "pair {n} is torn"
+                );
             }
             looks.fetch_add(1, Ordering::Relaxed);
         }
@@ -95,7 +105,9 @@ fn kill(rounds: usize) {
             let compacts = random.below(3) == 0;
             let mut child = match compacts {
                 true => wherefore(&["compact"], &graph).spawn().unwrap(),
-                false => wherefore(&["add", file.to_str().unwrap()], &graph).spawn().unwrap(),
+                false => wherefore(&["add", file.to_str().unwrap()], &graph)
+                    .spawn()
+                    .unwrap(),
             };
             // while that runs, another process writes too, and its changes are acknowledged
             let beside = 100_000 + round;
@@ -142,7 +154,10 @@ fn kill(rounds: usize) {
         acknowledged.len(),
         looks.load(Ordering::Relaxed)
     );
-    assert!(killed >= rounds / 5, "only {killed} of {rounds} were killed in time");
+    assert!(
+        killed >= rounds / 5,
+        "only {killed} of {rounds} were killed in time"
+    );
     // what was killed does not stand in the way
     assert!(wherefore(&["compact"], &graph).status().unwrap().success());
     let store = Store::open(&graph).unwrap();

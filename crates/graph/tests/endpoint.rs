@@ -64,10 +64,20 @@ fn serve(store: Store, reply: Reply) -> Server {
                 let mut out = Vec::new();
                 let options = SparqlOptions::default();
                 match write(&store, &query, &options, ResultFormat::Json, &mut out) {
-                    Ok(_) => says(&mut stream, "200 OK", "application/sparql-results+json", &out),
+                    Ok(_) => says(
+                        &mut stream,
+                        "200 OK",
+                        "application/sparql-results+json",
+                        &out,
+                    ),
                     Err(e) => {
                         let text = format!("{e}: {query}");
-                        says(&mut stream, "400 Bad Request", "text/plain", text.as_bytes());
+                        says(
+                            &mut stream,
+                            "400 Bad Request",
+                            "text/plain",
+                            text.as_bytes(),
+                        );
                     }
                 }
             });
@@ -104,7 +114,9 @@ fn query_of(stream: &TcpStream) -> Option<String> {
         Some((_, rest)) => rest.split(' ').next()?.to_owned(),
         None => String::from_utf8(body).ok()?,
     };
-    let query = form.split('&').find_map(|pair| pair.strip_prefix("query="))?;
+    let query = form
+        .split('&')
+        .find_map(|pair| pair.strip_prefix("query="))?;
     Some(percent_decode(&query.replace('+', " ")))
 }
 
@@ -146,7 +158,8 @@ fn films() -> String {
     text += "<http://f/scott> <http://www.w3.org/2004/02/skos/core#altLabel> \"Sir Ridley\" .\n";
     text += "<http://f/dune> <http://f/directed_by> <http://f/denis> .\n";
     text += "<http://f/alien> <http://f/directed_by> <http://f/scott> .\n";
-    text += "<http://f/dune> <http://f/year> \"2021\"^^<http://www.w3.org/2001/XMLSchema#integer> .\n";
+    text +=
+        "<http://f/dune> <http://f/year> \"2021\"^^<http://www.w3.org/2001/XMLSchema#integer> .\n";
     text += "<http://f/alien> <http://f/award> <http://f/m.0abc> .\n";
     text += "<http://f/m.0abc> <http://f/award_of> \"Oscar \\\"1980\\\"\" .\n";
     for i in 0..300 {
@@ -159,7 +172,13 @@ fn loaded(folder: &Path, text: &str) -> Store {
     let file = folder.join("g.nt");
     std::fs::write(&file, text).unwrap();
     let graph = folder.join("graph");
-    load(&[Input::File(file)], &graph, &LoadOptions::default(), &|_| {}).unwrap();
+    load(
+        &[Input::File(file)],
+        &graph,
+        &LoadOptions::default(),
+        &|_| {},
+    )
+    .unwrap();
     Store::open(&graph).unwrap()
 }
 
@@ -210,28 +229,57 @@ fn a_service_is_the_graph_of_the_store_behind_it() {
     let indexed = Service::open(indexed).unwrap();
     assert!(indexed.is_indexed() && !plain.is_indexed());
     for service in [&plain, &indexed] {
-        for iri in ["http://f/dune", "http://f/alien", "http://f/m.0abc", "http://f/drama"] {
+        for iri in [
+            "http://f/dune",
+            "http://f/alien",
+            "http://f/m.0abc",
+            "http://f/drama",
+        ] {
             let (ours, theirs) = (entity(&store, iri), entity(service, iri));
             assert_eq!(around(service, theirs), around(&store, ours), "{iri}");
             assert_eq!(
                 service.entity_label(theirs).unwrap(),
                 store.entity_label(ours).unwrap()
             );
-            assert_eq!(service.is_named(theirs).unwrap(), store.is_named(ours).unwrap());
+            assert_eq!(
+                service.is_named(theirs).unwrap(),
+                store.is_named(ours).unwrap()
+            );
         }
-        for name in ["Dune", "dune", "Ridley Scott", "sir ridley", "nobody at all"] {
+        for name in [
+            "Dune",
+            "dune",
+            "Ridley Scott",
+            "sir ridley",
+            "nobody at all",
+        ] {
             assert_eq!(named(service, name), named(&store, name), "{name}");
         }
-        let directed = service.relation_named("http://f/directed_by").unwrap().unwrap();
+        let directed = service
+            .relation_named("http://f/directed_by")
+            .unwrap()
+            .unwrap();
         assert_eq!(service.relation_label(directed).unwrap(), "directed by");
-        assert_eq!(service.relation_named("directed by").unwrap(), Some(directed));
+        assert_eq!(
+            service.relation_named("directed by").unwrap(),
+            Some(directed)
+        );
         assert_eq!(service.relation_named("nothing").unwrap(), None);
         let year = service.relation_named("http://f/year").unwrap().unwrap();
         assert_eq!(service.relation_label(year).unwrap(), "year");
-        assert!(service.entities_named("http://f/nobody", NameMatch::Exact).unwrap().is_empty());
+        assert!(
+            service
+                .entities_named("http://f/nobody", NameMatch::Exact)
+                .unwrap()
+                .is_empty()
+        );
         assert!(service.outgoing(EntityId(u32::MAX - 1)).is_err());
         assert!(service.relation_label(RelationId(999)).is_err());
-        let near = expand(service, &[entity(service, "http://f/dune")], &Expansion::default());
+        let near = expand(
+            service,
+            &[entity(service, "http://f/dune")],
+            &Expansion::default(),
+        );
         let wanted = expand(
             &store,
             &[entity(&store, "http://f/dune")],
@@ -283,7 +331,10 @@ fn a_hub_is_cut_by_the_service_and_its_triples_are_still_known() {
     let mut config = server.config();
     config.limits.rows = 50;
     let service = Service::open(config).unwrap();
-    let (drama, dune) = (entity(&service, "http://f/drama"), entity(&service, "http://f/dune"));
+    let (drama, dune) = (
+        entity(&service, "http://f/drama"),
+        entity(&service, "http://f/dune"),
+    );
     // both in one request, which is too long, so each by itself
     service.prefetch(&[drama, dune], Direction::Both).unwrap();
     assert_eq!(service.incoming(drama).unwrap().len(), 50);
@@ -297,7 +348,14 @@ fn a_hub_is_cut_by_the_service_and_its_triples_are_still_known() {
             tail: drama,
         };
         assert!(service.contains(stated).unwrap());
-        assert!(!service.contains(Triple { tail: dune, ..stated }).unwrap());
+        assert!(
+            !service
+                .contains(Triple {
+                    tail: dune,
+                    ..stated
+                })
+                .unwrap()
+        );
     }
 }
 
@@ -309,7 +367,8 @@ fn a_service_that_ignores_limits_is_not_read_to_its_end() {
         }
         let head = format!("HTTP/1.1 200 OK\r\nContent-Type: {JSON}\r\nConnection: close\r\n\r\n");
         let _ = stream.write_all(head.as_bytes());
-        let _ = stream.write_all(b"{\"head\":{\"vars\":[\"e\",\"p\",\"o\"]},\"results\":{\"bindings\":[");
+        let _ = stream
+            .write_all(b"{\"head\":{\"vars\":[\"e\",\"p\",\"o\"]},\"results\":{\"bindings\":[");
         let row = "{\"e\":{\"type\":\"uri\",\"value\":\"http://f/dune\"},\
             \"p\":{\"type\":\"uri\",\"value\":\"http://f/genre\"},\
             \"o\":{\"type\":\"uri\",\"value\":\"http://f/xNNN\"}},";
@@ -333,29 +392,58 @@ fn a_service_that_ignores_limits_is_not_read_to_its_end() {
         .unwrap()
         .entities_named("http://f/dune", NameMatch::Exact)
         .unwrap_err();
-    assert!(error.to_string().contains("more than 10000 bytes"), "{error}");
+    assert!(
+        error.to_string().contains("more than 10000 bytes"),
+        "{error}"
+    );
+}
+
+/// A label of the film, or with `o` a value of it, of so many bytes.
+fn long(query: &str, bytes: usize, stream: &mut TcpStream) -> bool {
+    let labels = query.contains("?e ?p ?l");
+    if !query.contains("<http://f/dune>") || query.contains("isIRI") {
+        return false;
+    }
+    let (variable, predicate) = match labels {
+        true => ("l", "http://www.w3.org/2000/01/rdf-schema#label"),
+        false => ("o", "http://f/year"),
+    };
+    let name = "x".repeat(bytes);
+    let body = format!(
+        "{{\"head\":{{\"vars\":[\"e\",\"p\",\"{variable}\"]}},\"results\":{{\"bindings\":[{{\
+         \"e\":{{\"type\":\"uri\",\"value\":\"http://f/dune\"}},\
+         \"p\":{{\"type\":\"uri\",\"value\":\"{predicate}\"}},\
+         \"{variable}\":{{\"type\":\"literal\",\"value\":\"{name}\"}}}}]}}}}"
+    );
+    says(stream, "200 OK", JSON, body.as_bytes());
+    true
 }
 
 #[test]
-fn a_label_of_ten_megabytes_is_cut() {
-    let reply: Reply = Box::new(|_, query, stream| {
-        if !query.contains("<http://f/dune>") || !query.contains("?p ?l") {
-            return false;
-        }
-        let name = "x".repeat(10 << 20);
-        let body = format!(
-            "{{\"head\":{{\"vars\":[\"e\",\"p\",\"l\"]}},\"results\":{{\"bindings\":[{{\
-             \"e\":{{\"type\":\"uri\",\"value\":\"http://f/dune\"}},\
-             \"p\":{{\"type\":\"uri\",\"value\":\"http://www.w3.org/2000/01/rdf-schema#label\"}},\
-             \"l\":{{\"type\":\"literal\",\"value\":\"{name}\"}}}}]}}}}"
-        );
-        says(stream, "200 OK", JSON, body.as_bytes());
-        true
-    });
+fn a_label_of_ten_megabytes_is_cut_or_passed_over() {
+    for (bytes, cut) in [(1 << 20, true), (10 << 20, false)] {
+        let reply: Reply = Box::new(move |_, query, stream| {
+            query.contains("?e ?p ?l") && long(query, bytes, stream)
+        });
+        let (_folder, _store, server) = of_films(reply);
+        let service = Service::open(server.config()).unwrap();
+        let label = service
+            .entity_label(entity(&service, "http://f/dune"))
+            .unwrap();
+        assert_eq!((label.len() < 5000, label.ends_with('…')), (true, cut));
+        assert!(cut || label == "dune");
+    }
+}
+
+#[test]
+fn a_value_of_ten_megabytes_is_left_out() {
+    let reply: Reply =
+        Box::new(|_, query, stream| query.contains("?e ?p ?o") && long(query, 10 << 20, stream));
     let (_folder, _store, server) = of_films(reply);
     let service = Service::open(server.config()).unwrap();
-    let label = service.entity_label(entity(&service, "http://f/dune")).unwrap();
-    assert!(label.len() < 5000 && label.ends_with('…'));
+    // asked for again without long values, the service tells the rest
+    let dune = entity(&service, "http://f/dune");
+    assert_eq!(service.outgoing(dune).unwrap().len(), 2);
 }
 
 fn refused(reply: Reply) -> Error {
@@ -370,13 +458,35 @@ fn what_is_no_answer_is_told_from_one() {
     for (reply, told) in [
         (always("200 OK", "text/html", "<html>"), "web page"),
         (always("200 OK", "text/csv", "p\r\n"), "`text/csv`"),
-        (always("200 OK", JSON, "{\"head\":{\"vars\":[\"p\"]},\"results\":{\"bind"), "breaks off"),
+        (
+            always(
+                "200 OK",
+                JSON,
+                "{\"head\":{\"vars\":[\"p\"]},\"results\":{\"bind",
+            ),
+            "breaks off",
+        ),
         (always("200 OK", JSON, "nonsense"), "no result"),
-        (always("200 OK", JSON, "{\"head\":{},\"boolean\":true}"), "yes or no"),
-        (always("404 Not Found", "text/html", "<html>gone"), "status 404: it sent a web page"),
-        (always("400 Bad Request", "text/plain", "Virtuoso 37000\nError"), "Virtuoso 37000 Error"),
-        (always("401 Unauthorized", "text/plain", "who?"), "status 401"),
-        (always("503 Service Unavailable", "text/plain", "busy"), "status 503: busy"),
+        (
+            always("200 OK", JSON, "{\"head\":{},\"boolean\":true}"),
+            "yes or no",
+        ),
+        (
+            always("404 Not Found", "text/html", "<html>gone"),
+            "status 404: it sent a web page",
+        ),
+        (
+            always("400 Bad Request", "text/plain", "Virtuoso 37000\nError"),
+            "Virtuoso 37000 Error",
+        ),
+        (
+            always("401 Unauthorized", "text/plain", "who?"),
+            "status 401",
+        ),
+        (
+            always("503 Service Unavailable", "text/plain", "busy"),
+            "status 503: busy",
+        ),
         (always("302 Found", "text/html", ""), "status 302"),
     ] {
         let error = refused(reply);
@@ -405,7 +515,8 @@ fn a_service_that_is_down_slow_or_half_is_an_error_in_time() {
     let error = refused(silent);
     assert!(error.to_string().contains("no reply in 0.4 s"), "{error}");
     let half: Reply = Box::new(|_, _, stream| {
-        let head = format!("HTTP/1.1 200 OK\r\nContent-Type: {JSON}\r\nContent-Length: 500\r\n\r\n");
+        let head =
+            format!("HTTP/1.1 200 OK\r\nContent-Type: {JSON}\r\nContent-Length: 500\r\n\r\n");
         let _ = stream.write_all(head.as_bytes());
         let _ = stream.write_all(b"{\"head\":{\"vars\":[\"p\"]},\"results\":{\"bindings\":[");
         true
@@ -486,9 +597,18 @@ fn queries_that_are_too_long_are_cut_in_two() {
 #[test]
 fn each_kind_of_full_text_is_asked_in_its_own_words() {
     for (search, told) in [
-        (Search::Virtuoso, "?l <bif:contains> \"'ridley' AND 'scott'\""),
-        (Search::Fuseki, "<http://jena.apache.org/text#query> ( \"ridley AND scott\" 40 )"),
-        (Search::Graphdb, "<http://www.ontotext.com/connectors/lucene#query> \"ridley AND scott\""),
+        (
+            Search::Virtuoso,
+            "?l <bif:contains> \"'ridley' AND 'scott'\"",
+        ),
+        (
+            Search::Fuseki,
+            "<http://jena.apache.org/text#query> ( \"ridley AND scott\" 40 )",
+        ),
+        (
+            Search::Graphdb,
+            "<http://www.ontotext.com/connectors/lucene#query> \"ridley AND scott\"",
+        ),
         (Search::Qlever, "contains-word> \"ridley scott\""),
         (Search::Exact, "\"Ridley Scott\"@en \"Ridley Scott\""),
     ] {
@@ -513,7 +633,11 @@ fn each_kind_of_full_text_is_asked_in_its_own_words() {
             .prefetch_names(&["ridley scott", "who directed", "a\" } DROP"])
             .unwrap();
         let sent = server.sent();
-        assert_eq!(named(&service, "Ridley Scott"), ["http://f/scott"], "{search:?}");
+        assert_eq!(
+            named(&service, "Ridley Scott"),
+            ["http://f/scott"],
+            "{search:?}"
+        );
         // it was among those that were asked for together
         assert_eq!(server.sent(), sent);
         let queries = server.queries.lock().unwrap().join("\n");
@@ -540,7 +664,7 @@ fn queries_of_the_user_run_at_the_service() {
     };
     let table = ResultFormat::Table { width: 40 };
     let (text, written) = run("SELECT ?d WHERE { f:dune f:directed_by ?d }", table, None).unwrap();
-    assert_eq!(text, "d\n--------------\nhttp://f/denis\n");
+    assert_eq!(text, "d\n----------------\n<http://f/denis>\n");
     assert_eq!(written.rows, 1);
     let films = "SELECT ?s WHERE { ?s f:genre f:drama }";
     let (text, written) = run(films, ResultFormat::Csv, Some(7)).unwrap();
@@ -548,7 +672,10 @@ fn queries_of_the_user_run_at_the_service() {
     let (text, written) = run("ASK { f:dune ?p ?o }", table, None).unwrap();
     assert_eq!((text.as_str(), written.boolean), ("yes\n", Some(true)));
     let error = run("SELECT nonsense", table, None).unwrap_err();
-    assert!(matches!(error, Error::ServiceRefused { status: 400, .. }), "{error}");
+    assert!(
+        matches!(error, Error::ServiceRefused { status: 400, .. }),
+        "{error}"
+    );
 }
 
 #[test]
@@ -567,7 +694,11 @@ fn credentials_come_from_the_environment_and_are_never_told() {
     let mut config = server.config();
     config.token_env = Some("WHEREFORE_NO_SUCH_VARIABLE".into());
     let error = Service::open(config).unwrap_err();
-    assert!(error.to_string().contains("`WHEREFORE_NO_SUCH_VARIABLE` is not set"));
+    assert!(
+        error
+            .to_string()
+            .contains("`WHEREFORE_NO_SUCH_VARIABLE` is not set")
+    );
     let Err(Error::BadService { .. }) = Service::open(ServiceConfig::at("nonsense")) else {
         panic!("an address that is none is refused");
     };

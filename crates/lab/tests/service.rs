@@ -14,6 +14,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use wherefore::config::RetrieverConfig;
 use wherefore::{PipelineConfig, Question};
 use wherefore_graph::{
     Graph, Input, LoadOptions, Search, Service, ServiceConfig, Store, index_labels, load,
@@ -47,7 +48,12 @@ struct Answered {
 }
 
 fn ask(questions: &[Question], graph: &dyn Graph, method: &str) -> Answered {
-    let pipeline = PipelineConfig::of_method(method).unwrap().build().unwrap();
+    let mut config = PipelineConfig::of_method(method).unwrap();
+    // answers that depend on how busy the machine is cannot be compared
+    if let RetrieverConfig::RelationWalk(walk) = &mut config.retrieve {
+        walk.time_limit_ms = 600_000;
+    }
+    let pipeline = config.build().unwrap();
     // what is computed once for a graph is not a question's time
     pipeline.answer(&questions[0], graph, &mut ()).unwrap();
     let start = Instant::now();
@@ -67,18 +73,29 @@ fn ask(questions: &[Question], graph: &dyn Graph, method: &str) -> Answered {
 #[test]
 fn a_service_answers_as_the_store_does() {
     let variable = |name: &str| std::env::var(name).ok();
-    let (Some(url), Some(nt)) = (variable("WHEREFORE_SERVICE"), variable("WHEREFORE_SERVICE_NT"))
-    else {
+    let (Some(url), Some(nt)) = (
+        variable("WHEREFORE_SERVICE"),
+        variable("WHEREFORE_SERVICE_NT"),
+    ) else {
         println!("skipped: questions through a service (`.ci/virtuoso` starts one)");
         return;
     };
     let Some(questions) = metaqa() else {
-        println!("skipped: questions through a service (no MetaQA in {})", data().display());
+        println!(
+            "skipped: questions through a service (no MetaQA in {})",
+            data().display()
+        );
         return;
     };
     let folder = tempfile::tempdir().unwrap();
     let graph = folder.path().join("graph");
-    load(&[Input::File(nt.into())], &graph, &LoadOptions::default(), &|_| {}).unwrap();
+    load(
+        &[Input::File(nt.into())],
+        &graph,
+        &LoadOptions::default(),
+        &|_| {},
+    )
+    .unwrap();
     let store = Store::open(&graph).unwrap();
     let mut config = ServiceConfig::at(&url);
     config.graph = variable("WHEREFORE_SERVICE_GRAPH");
@@ -118,7 +135,7 @@ fn a_service_answers_as_the_store_does() {
             );
             for (i, question) in questions.iter().enumerate() {
                 if ours.answers[i] != theirs.answers[i] {
-                    println!("  differs: {} {:?} {:?}", question.text, ours.answers[i], theirs.answers[i]);
+                    println!("  differs: {}", question.text);
                 }
             }
             if name == "label index" {

@@ -381,12 +381,15 @@ fn triples_come_and_go_with_a_key_that_may_write() {
     let get = |path: &str| served.send("GET", path, &["authorization: Bearer wf-read"], b"");
     let found = get("/v1/entities?prefix=crazy").json();
     assert_eq!(found["entities"][0]["name"], "Crazy Crab");
-    let query = "/v1/sparql?query=ASK%7B%3Cname%3ACrazy%20Crab%3E%20%3Fp%20%3Fo%7D";
+    let query = "/v1/sparql?query=ASK%7B%3Cname%3ACrazy%2520Crab%3E%20%3Fp%20%3Fo%7D";
     assert_eq!(get(query).json()["boolean"], true);
     // malformed lines change nothing
     let bad = json!({ "format": "tsv", "add": "only one field\n" });
     let reply = send("wf-write", "/v1/triples", &bad);
-    assert_eq!((reply.status, reply.json()["code"].clone()), (422, json!("bad-changes")));
+    assert_eq!(
+        (reply.status, reply.json()["code"].clone()),
+        (422, json!("bad-changes"))
+    );
     assert_eq!(mascot(), "Crazy Crab");
     served.end();
     // without keys nobody writes

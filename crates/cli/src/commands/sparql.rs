@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::ValueEnum;
-use wherefore_graph::{Service, Store};
 use wherefore_graph::sparql::{ResultFormat, SparqlOptions, write};
+use wherefore_graph::{Service, Store};
 
 use super::read_text;
 use crate::args::Sparql;

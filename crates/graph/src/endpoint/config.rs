@@ -185,7 +185,10 @@ impl ServiceConfig {
         }
         let path = Path::new(name);
         let inside = path.join("service.toml");
-        match (path.extension().is_some_and(|e| e == "toml"), inside.is_file()) {
+        match (
+            path.extension().is_some_and(|e| e == "toml"),
+            inside.is_file(),
+        ) {
             (true, _) if path.is_file() => Self::read(path).map(Some),
             (_, true) => Self::read(&inside).map(Some),
             _ => Ok(None),

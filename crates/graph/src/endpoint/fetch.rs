@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::http::is_too_long;
 use super::{LONGEST_TERM, Relations, Service, cut, lock};
 use crate::error::{Error, Result};
 use crate::graph::{Adjacency, Edge, EntityId, RelationId, Triple};
@@ -117,7 +118,7 @@ impl Service {
             }
         }
         self.each_task(&tasks, |(outgoing, batch)| {
-            self.fetch_batch(batch, *outgoing)
+            self.fetch_batch(batch, *outgoing, false)
         })
     }
 
@@ -148,23 +149,28 @@ impl Service {
         failed.map_or(Ok(()), Err)
     }
 
-    fn fetch_batch(&self, batch: &[(EntityId, String)], outgoing: bool) -> Result<()> {
+    /// `short` leaves long values out: one of them was too long to be read.
+    fn fetch_batch(&self, batch: &[(EntityId, String)], outgoing: bool, short: bool) -> Result<()> {
         let limit = self.config.limits.rows;
         let terms: Vec<&str> = batch.iter().map(|(_, text)| text.as_str()).collect();
         let pattern = match outgoing {
             true => "?e ?p ?o",
             false => "?o ?p ?e",
         };
+        let length = match short {
+            true => format!("FILTER(isIRI(?o) || STRLEN(STR(?o)) <= {LONGEST_TERM})"),
+            false => String::new(),
+        };
         let query = format!(
-            "SELECT ?e ?p ?o WHERE {{ VALUES ?e {{ {} }} {pattern} {} }} LIMIT {}",
+            "SELECT ?e ?p ?o WHERE {{ VALUES ?e {{ {} }} {pattern} {} {length} }} LIMIT {}",
             terms.join(" "),
             self.seen("?o"),
             limit + 1
         );
         let split = |service: &Self| {
             let (first, second) = batch.split_at(batch.len() / 2);
-            service.fetch_batch(first, outgoing)?;
-            service.fetch_batch(second, outgoing)
+            service.fetch_batch(first, outgoing, short)?;
+            service.fetch_batch(second, outgoing, short)
         };
         let reply = match self.client.select(&query, limit) {
             Ok(reply) => reply,
@@ -173,6 +179,9 @@ impl Service {
                 status: 413 | 414, ..
             }) if batch.len() > 1 => {
                 return split(self);
+            }
+            Err(error) if is_too_long(&error) && !short => {
+                return self.fetch_batch(batch, outgoing, true);
             }
             Err(error) => return Err(error),
         };
@@ -293,7 +302,7 @@ impl Service {
         let language = &self.config.language;
         let query = format!(
             "SELECT ?e ?p ?l WHERE {{ VALUES ?e {{ {} }} VALUES ?p {{ {} }} ?e ?p ?l \
-             FILTER(isLiteral(?l) && (LANG(?l) = \"\" || LANGMATCHES(LANG(?l), \"{language}\"))) }} \
+             FILTER(isLiteral(?l) && STRLEN(STR(?l)) <= 65536 && (LANG(?l) = \"\" || LANGMATCHES(LANG(?l), \"{language}\"))) }} \
              LIMIT {}",
             texts.join(" "),
             predicates.join(" "),
@@ -308,6 +317,15 @@ impl Service {
                 all.extend(self.labels_of(second)?);
                 return Ok(all);
             }
+            // a name of megabytes is none
+            Err(error) if is_too_long(&error) => match texts.split_at(texts.len() / 2) {
+                ([], _) => return Ok(HashMap::new()),
+                (first, second) => {
+                    let mut all = self.labels_of(first)?;
+                    all.extend(self.labels_of(second)?);
+                    return Ok(all);
+                }
+            },
             reply => reply?,
         };
         let mut best: HashMap<String, (u8, usize, Vec<u8>)> = HashMap::new();

@@ -297,6 +297,9 @@ impl Client {
             text += &format!(": {e}");
             cause = e.source();
         }
+        if text.contains("buffer maximal size") {
+            return self.bad_reply(TOO_LONG);
+        }
         if text.contains(ENDLESS) {
             let limit = self.max_bytes;
             return self.bad_reply(&format!("it sent more than {limit} bytes"));
@@ -346,6 +349,13 @@ impl Client {
 }
 
 const ENDLESS: &str = "the reply has no end";
+
+const TOO_LONG: &str = "a term of it has many megabytes";
+
+/// Whether a reply could not be read because of one term in it.
+pub(super) fn is_too_long(error: &Error) -> bool {
+    matches!(error, Error::BadReply { reason, .. } if reason == TOO_LONG)
+}
 
 /// A reader that fails where a reply is longer than it may be.
 struct Limited<R> {

@@ -6,9 +6,7 @@ use std::collections::{BTreeMap, HashSet};
 use serde::Serialize;
 use wherefore::graph::names::normalise;
 use wherefore::graph::sparql::{self, ResultFormat, SparqlOptions, Written};
-use wherefore::graph::{
-    Edge, EntityId, Graph, NameMatch, RelationId, Result, Triple,
-};
+use wherefore::graph::{Edge, EntityId, Graph, NameMatch, RelationId, Result, Triple};
 
 use super::{Current, Served, clipped};
 use crate::problem::Problem;

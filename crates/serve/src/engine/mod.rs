@@ -261,10 +261,7 @@ impl Deref for Current {
 
 /// The store as its folder is now. A folder that cannot be read now is served as it was.
 fn newest(live: &RwLock<Store>) -> Store {
-    let current = live
-        .read()
-        .unwrap_or_else(PoisonError::into_inner)
-        .clone();
+    let current = live.read().unwrap_or_else(PoisonError::into_inner).clone();
     match current.refreshed() {
         Ok(Some(_)) => {
             let mut held = live.write().unwrap_or_else(PoisonError::into_inner);
