@@ -61,15 +61,16 @@ if has grouped; then
     # all questions of one gold path on one side: paths whose checksum ends in 0 are valid, in 1 test
     for set in $pq; do
         IFS=: read -r name kb hops margin n second <<< "$set"
-        [ -f "$work/$name.sides" ] ||
+        if [ ! -f "$work/$name.grouped.train.txt" ]; then
             for part in train valid test; do cat "$data/pathquestion/$name.$part.txt"; done |
-            while IFS= read -r line; do
-                side=$(printf '%s' "${line##*$'\t'}" | cksum | cut -d' ' -f1)
-                printf '%s\t%s\n' "$((side % 10))" "$line"
-            done > "$work/$name.sides"
-        grep -P '^0\t' "$work/$name.sides" | cut -f2- > "$work/$name.grouped.valid.txt"
-        grep -P '^1\t' "$work/$name.sides" | cut -f2- > "$work/$name.grouped.test.txt"
-        grep -P '^[2-9]\t' "$work/$name.sides" | cut -f2- > "$work/$name.grouped.train.txt"
+                while IFS= read -r line; do
+                    side=$(printf '%s' "${line##*$'\t'}" | cksum | cut -d' ' -f1)
+                    printf '%s\t%s\n' "$((side % 10))" "$line"
+                done > "$work/$name.sides"
+            grep -P '^0\t' "$work/$name.sides" | cut -f2- > "$work/$name.grouped.valid.txt"
+            grep -P '^1\t' "$work/$name.sides" | cut -f2- > "$work/$name.grouped.test.txt"
+            grep -P '^[2-9]\t' "$work/$name.sides" | cut -f2- > "$work/$name.grouped.train.txt"
+        fi
         # shellcheck disable=SC2046
         train "$name-grouped" "$kb" --questions "$work/$name.grouped.train.txt" \
             --valid "$work/$name.grouped.valid.txt" $(settings "$hops" "$margin" "$n" "$second")
@@ -89,8 +90,10 @@ fi
 if has metaqa; then
     graph metaqa metaqa/kb.txt --format pipe
     for hops in 1 2 3; do
-        awk 'NR % 10 != 0' "$data/metaqa/$hops-hop/qa_dev.txt" > "$work/metaqa-$hops.txt"
-        awk 'NR % 100 == 0' "$data/metaqa/$hops-hop/qa_dev.txt" > "$work/metaqa-valid-$hops.txt"
+        [ -f "$work/metaqa-$hops.txt" ] ||
+            awk 'NR % 10 != 0' "$data/metaqa/$hops-hop/qa_dev.txt" > "$work/metaqa-$hops.txt"
+        [ -f "$work/metaqa-valid-$hops.txt" ] ||
+            awk 'NR % 100 == 0' "$data/metaqa/$hops-hop/qa_dev.txt" > "$work/metaqa-valid-$hops.txt"
         # shellcheck disable=SC2046
         train "metaqa-$hops" metaqa --questions "$work/metaqa-$hops.txt" \
             --valid "$work/metaqa-valid-$hops.txt" $(settings "$hops" 1.0 30 0.1) --set epochs=6
