@@ -278,7 +278,14 @@ impl Gnn2r {
         let triples = around.plain_triples();
         let asked = self.encoder.token_states(&[question])?;
         clock.lap("retrieve.prepare");
-        let near = self.read(&asked, &around, &flags, &triples, graph)?;
+        let (relations, rows) = self.relations(around.subgraph.relations(), graph)?;
+        clock.lap("retrieve.relations");
+        let shape = Shape {
+            topics: &flags,
+            relations: &rows,
+            triples: &triples,
+        };
+        let near = self.reader.read(&asked, &shape, &relations, self.explain)?;
         clock.lap("retrieve.network");
         let subgraph = &around.subgraph;
         let named = subgraph.entities().iter();
@@ -337,23 +344,12 @@ impl Gnn2r {
         })
     }
 
-    fn read(
+    /// What relations sound like, and the row of each of `own`: computed once for a graph.
+    fn relations(
         &self,
-        asked: &wherefore_model::encode::TokenStates,
-        around: &Neighbourhood,
-        flags: &[bool],
-        triples: &[[u32; 3]],
+        own: &[RelationId],
         graph: &dyn Graph,
-    ) -> Result<Near> {
-        let own = around.subgraph.relations();
-        let read = |rows: &[u32], relations: &Relations| {
-            let shape = Shape {
-                topics: flags,
-                relations: rows,
-                triples,
-            };
-            Ok(self.reader.read(asked, &shape, relations, self.explain)?)
-        };
+    ) -> Result<(Arc<Relations>, Vec<u32>)> {
         if graph.identity().is_some() {
             let relations = self.relations.get(graph, || {
                 let count = u32::try_from(graph.relation_bound()).expect("ids have 32 bits");
@@ -362,39 +358,33 @@ impl Gnn2r {
                     .collect::<Result<Vec<String>>>()?;
                 self.relations_of(&labels)
             })?;
-            let rows: Vec<u32> = own.iter().map(|r| r.0).collect();
-            return read(&rows, &relations);
+            return Ok((relations, own.iter().map(|r| r.0).collect()));
         }
         // a small graph of its own: what other graphs had in common with it is known
         let labels = own
             .iter()
             .map(|r| Ok(graph.relation_label(*r)?.into_owned()))
             .collect::<Result<Vec<String>>>()?;
-        let picked = {
-            let mut known = self.by_label.lock().unwrap_or_else(PoisonError::into_inner);
-            let mut new: Vec<String> = labels.clone();
-            new.retain(|label| !known.rows.contains_key(label));
-            new.sort_unstable();
-            new.dedup();
-            if !new.is_empty() {
-                let more = self.relations_of(&new)?;
-                let first = known.rows.len() as u32;
-                known.rows.extend(new.into_iter().zip(first..));
-                match &mut known.relations {
-                    Some(relations) => relations.extend(&more),
-                    none => *none = Some(more),
-                }
+        let mut known = self.by_label.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut new: Vec<String> = labels.clone();
+        new.retain(|label| !known.rows.contains_key(label));
+        new.sort_unstable();
+        new.dedup();
+        if !new.is_empty() {
+            let more = self.relations_of(&new)?;
+            let first = known.rows.len() as u32;
+            known.rows.extend(new.into_iter().zip(first..));
+            match &mut known.relations {
+                Some(relations) => relations.extend(&more),
+                none => *none = Some(more),
             }
-            let rows: Vec<u32> = labels.iter().map(|label| known.rows[label]).collect();
-            known.relations.as_ref().map(|all| all.select(&rows))
-        };
-        match picked {
-            Some(picked) => {
-                let rows: Vec<u32> = (0..labels.len() as u32).collect();
-                read(&rows, &picked)
-            }
-            None => read(&[], &self.relations_of(&[])?),
         }
+        let rows: Vec<u32> = labels.iter().map(|label| known.rows[label]).collect();
+        let picked = match &known.relations {
+            Some(all) => all.select(&rows),
+            None => self.relations_of(&[])?,
+        };
+        Ok((Arc::new(picked), (0..labels.len() as u32).collect()))
     }
 
     fn relations_of(&self, labels: &[String]) -> Result<Relations> {
