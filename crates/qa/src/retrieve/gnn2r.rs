@@ -9,7 +9,7 @@
 //! ```text
 //! candidates = the N entities with the least d(e) = ‖q − e‖, none ρ farther than the nearest
 //! best       = argmax over sentences of cos(question, sentence) − λ · the least d of its candidates
-//! answers    = candidates of the best sentence with d(e) ≤ θ · the least d among them, nearest first
+//! answers    = what the best sentence tells of with d(e) ≤ θ · the least d among them, nearest first
 //! confidence = ½(1 + cos) · least d / d(e)
 //! ```
 //!
@@ -22,6 +22,7 @@
 //! What depends on relations alone is computed once for a graph. Nodes without a name are no
 //! candidates.
 
+mod complete;
 mod explain;
 mod sentences;
 mod trails;
@@ -93,6 +94,8 @@ pub struct Answering {
     pub threshold: f32,
     /// λ: how much the distance of its nearest candidate counts against a sentence.
     pub nearness: f32,
+    /// Whether all that the best sentence tells of can be an answer, and not candidates alone.
+    pub complete: bool,
     /// The encoder of sentences, if it is not that of tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub encoder: Option<String>,
@@ -109,6 +112,7 @@ impl Default for Answering {
             reach: None,
             threshold: 1.2,
             nearness: 0.0,
+            complete: true,
             encoder: None,
             sentences: true,
             trails: TrailConfig::default(),
@@ -182,6 +186,7 @@ pub struct Explored {
     pub sentences: Vec<Sentence>,
     /// What had to be left out.
     pub notes: Vec<String>,
+    named: Vec<bool>,
     phases: Vec<(&'static str, f64)>,
 }
 
@@ -340,6 +345,7 @@ impl Gnn2r {
             trails,
             sentences,
             notes,
+            named,
             phases: clock.laps,
         })
     }
@@ -403,27 +409,26 @@ impl Gnn2r {
     }
 
     /// The answers of what was explored, nearest first: the trails of each, and the confidence.
-    fn answers(&self, question: &str, found: &Explored) -> Result<Option<Chosen>> {
-        let distance = |i: u32| found.near.distances[i as usize];
+    fn answers(&self, question: &str, found: &mut Explored) -> Result<Option<Chosen>> {
         let (text, similarity, mut told) = match self.answering.sentences {
             true => {
                 let texts: Vec<&str> = found.sentences.iter().map(|s| s.text.as_str()).collect();
                 let similar = self.similarities(question, &texts)?;
                 let least = found.sentences.iter().map(|sentence| {
                     let answers = sentence.answers.iter();
-                    let all = answers.map(|told| distance(told.candidate));
+                    let all = answers.map(|told| found.near.distances[told.candidate as usize]);
                     all.fold(f32::INFINITY, f32::min)
                 });
                 let both = similar.iter().copied().zip(least);
                 let Some(best) = best_sentence(both, self.answering.nearness) else {
                     return Ok(None);
                 };
-                let sentence = &found.sentences[best];
-                (
-                    sentence.text.clone(),
-                    0.5 * (1.0 + similar[best]),
-                    sentence.answers.clone(),
-                )
+                let told = match self.answering.complete {
+                    true => found.complete(best, &self.answering.trails),
+                    false => found.sentences[best].answers.clone(),
+                };
+                let text = found.sentences[best].text.clone();
+                (text, 0.5 * (1.0 + similar[best]), told)
             }
             false => {
                 // all trails of each candidate, as the first step alone cannot tell them apart
@@ -438,6 +443,7 @@ impl Gnn2r {
                 (String::new(), 1.0, told.collect())
             }
         };
+        let distance = |i: u32| found.near.distances[i as usize];
         told.sort_by(|a, b| distance(a.candidate).total_cmp(&distance(b.candidate)));
         let Some(least) = told.first().map(|told| distance(told.candidate)) else {
             return Ok(None);
@@ -473,7 +479,7 @@ impl Retriever for Gnn2r {
         let topics: Vec<EntityId> = links.iter().map(|link| link.entity).collect();
         let mut found = self.explore(&question.text, &topics, &[], graph)?;
         let mut clock = Phases::start();
-        let chosen = self.answers(&question.text, &found)?;
+        let chosen = self.answers(&question.text, &mut found)?;
         clock.lap("retrieve.similarity");
         let subgraph = &found.around.subgraph;
         let mut triple_scores = vec![0.0f32; subgraph.triples().len()];
