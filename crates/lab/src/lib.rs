@@ -8,6 +8,7 @@
 
 pub mod aside;
 mod error;
+pub mod forms;
 pub mod harness;
 pub mod linking;
 pub mod metrics;
