@@ -278,7 +278,8 @@ pub(crate) struct Sparql {
 Examples:
   wherefore logic @toy '(JOIN (R won) [San Francisco Giants])'
   wherefore logic @toy '(COUNT (JOIN (R won) (JOIN (R mascot_of) [Lou Seal])))' --json
-  wherefore logic freebase --questions webqsp_test.jsonl")]
+  wherefore logic freebase --questions webqsp_test.jsonl
+  wherefore logic freebase --aspects 'who coaches the giants' --model relations")]
 pub(crate) struct Logic {
     /// A graph folder made by `wherefore load`, or `@toy`, the built-in sample
     pub(crate) graph: String,
@@ -290,6 +291,16 @@ pub(crate) struct Logic {
     /// The format of the questions, where it is not told by their content
     #[arg(long, value_name = "FORMAT", requires = "questions")]
     pub(crate) format: Option<wherefore_lab::questions::Format>,
+    /// Retrieve what a form of this question would be written from: entities, relations, documents
+    #[arg(long, value_name = "QUESTION", conflicts_with_all = ["form", "questions"])]
+    pub(crate) aspects: Option<String>,
+    /// With `--questions`: how well the aspects are retrieved
+    #[arg(long, requires = "questions")]
+    pub(crate) recall: bool,
+    /// The checkpoint of `wherefore train relations` that ranks relations; by likeness of words
+    /// without one
+    #[arg(long, value_name = "CKPT")]
+    pub(crate) model: Option<PathBuf>,
     /// What `NOW` means, as a date; today unless given
     #[arg(long, value_name = "DATE")]
     pub(crate) now: Option<String>,
@@ -317,7 +328,7 @@ Examples:
   wherefore train gnn2r --graph 2h-kb --questions PQ-2H.train.txt --valid PQ-2H.valid.txt --out ckpt")]
 pub(crate) struct Train {
     /// The method
-    #[arg(value_name = "METHOD", value_parser = ["qr-gat", "gnn2r"])]
+    #[arg(value_name = "METHOD", value_parser = ["qr-gat", "gnn2r", "relations"])]
     pub(crate) method: String,
     /// A graph folder, or `@toy`; none where each question brings its own graph
     #[arg(long)]

@@ -7,6 +7,7 @@
 //! ```
 
 pub mod aside;
+pub mod aspects;
 mod error;
 pub mod forms;
 pub mod harness;

@@ -1,13 +1,19 @@
 //! `wherefore logic`: a logical form, read, told, translated and run.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
 use serde::Serialize;
+use wherefore::Question;
 use wherefore::answer::Evidence;
+use wherefore::link::{Names, NamesConfig};
+use wherefore::logic::aspects::{AspectRetriever, RelationRetriever};
 use wherefore::logic::{Form, Moment, Notation, Outcome, Plan, RunLimits, Runner};
+use wherefore::model::encode;
 use wherefore_graph::{EntityId, Graph, Store};
+use wherefore_lab::aspects::aspects;
 use wherefore_lab::forms::{Forms, Ran, forms};
 use wherefore_lab::questions;
 
@@ -31,7 +37,11 @@ pub(crate) fn run(args: &Logic, output: &Output) -> anyhow::Result<Exit> {
         rows: args.max_rows,
         ..RunLimits::default()
     };
+    if let Some(question) = &args.aspects {
+        return aspects_of(args, question, output);
+    }
     match (&args.form, &args.questions) {
+        (_, Some(file)) if args.recall => recall(args, file, output),
         (_, Some(file)) => many(args, file, now, &limits, output),
         (Some(form), None) => one(args, form, now, &limits, output),
         (None, None) => Err(UserError {
@@ -190,6 +200,116 @@ fn many(
     } else {
         output.print(&table(&told))?;
     }
+    Ok(Exit::Done)
+}
+
+fn relation_retriever(args: &Logic) -> anyhow::Result<RelationRetriever> {
+    Ok(match &args.model {
+        Some(model) => RelationRetriever::load(model)
+            .with_context(|| format!("cannot open the checkpoint `{}`", model.display()))?,
+        None => {
+            RelationRetriever::untrained(encode::open("static").map_err(wherefore::Error::from)?)
+        }
+    })
+}
+
+fn aspects_of(args: &Logic, text: &str, output: &Output) -> anyhow::Result<Exit> {
+    /// Texts that are shown of each aspect.
+    const SHOWN: usize = 10;
+    #[derive(Serialize)]
+    struct Shown {
+        text: String,
+        score: f32,
+    }
+    let question = Question::new(text);
+    question.check()?;
+    let graph = open(&args.graph)?;
+    let linker = Arc::new(Names::new(NamesConfig::default())?);
+    let retriever = AspectRetriever::new(linker, relation_retriever(args)?);
+    let found = retriever.retrieve(&question, graph.as_ref(), SHOWN.min(args.limit))?;
+    let shown_texts = |texts: Vec<(String, f32)>| -> Vec<Shown> {
+        texts
+            .into_iter()
+            .map(|(text, score)| Shown { text, score })
+            .collect()
+    };
+    let aspects = [
+        (
+            "entities",
+            shown_texts(
+                found
+                    .entities
+                    .into_iter()
+                    .map(|r| (r.text, r.score))
+                    .collect(),
+            ),
+        ),
+        (
+            "relations",
+            shown_texts(
+                found
+                    .relations
+                    .into_iter()
+                    .map(|r| (r.text, r.score))
+                    .collect(),
+            ),
+        ),
+        (
+            "subgraphs",
+            shown_texts(
+                found
+                    .subgraphs
+                    .into_iter()
+                    .map(|r| (r.text, r.score))
+                    .collect(),
+            ),
+        ),
+    ];
+    if output.json {
+        let told: std::collections::BTreeMap<_, _> = aspects.into_iter().collect();
+        output.print_json(&told)?;
+        return Ok(Exit::Done);
+    }
+    let mut written = String::new();
+    for (name, texts) in aspects {
+        written += &format!("{}\n", output.bold(name));
+        for Shown { text, score } in texts {
+            written += &format!("  {score:>7.3}  {}\n", shown(&text));
+        }
+    }
+    output.print(&written)?;
+    Ok(Exit::Done)
+}
+
+fn recall(args: &Logic, file: &Path, output: &Output) -> anyhow::Result<Exit> {
+    let mut asked = questions::read(file, args.format)
+        .with_context(|| format!("cannot read the questions `{}`", file.display()))?;
+    asked.truncate(args.limit.max(1));
+    let graph = open(&args.graph)?;
+    let linker = Names::new(NamesConfig::default())?;
+    let measured = aspects(&linker, &relation_retriever(args)?, graph.as_ref(), &asked)?;
+    if output.json {
+        output.print_json(&measured)?;
+        return Ok(Exit::Done);
+    }
+    let mut text = format!(
+        "{}; the graph has {:.1}% of their relations\nrecall at      1      2      3      4      5      6      7      8      9     10\n",
+        counted(measured.questions, "question", "questions"),
+        100.0 * measured.relations_in_graph
+    );
+    for (name, row) in [
+        ("entities", &measured.entities),
+        ("relations", &measured.relations),
+        ("subgraphs", &measured.subgraphs),
+    ] {
+        text += &format!("{name:<9}");
+        for share in row {
+            text += &format!(" {share:>6.3}");
+        }
+        text.push('\n');
+    }
+    text += &format!("subgraphs at 100: {:.3}\n", measured.subgraphs_at_100);
+    output.print(&text)?;
     Ok(Exit::Done)
 }
 

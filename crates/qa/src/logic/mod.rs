@@ -1,5 +1,6 @@
 //! Logical forms: questions as expressions that run on the graph.
 
+pub mod aspects;
 mod cues;
 pub mod decode;
 mod english;
@@ -7,6 +8,7 @@ mod form;
 mod parse;
 mod plan;
 mod print;
+pub mod repair;
 mod run;
 mod sparql;
 #[cfg(test)]

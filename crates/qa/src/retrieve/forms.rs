@@ -397,9 +397,18 @@ impl<'a> Search<'a> {
         if self.links.is_empty() {
             return Ok(Vec::new());
         }
+        // the class says what is asked for, not by which relation
+        let spans = self.class.iter().map(|mention| mention.span);
         let left = Question {
-            text: self.cues.rest.clone(),
+            text: blanked(&self.cues.rest, spans),
             ..self.question.clone()
+        };
+        let names = self.links.iter().filter_map(|l| l.span);
+        let told = Words::new(&blanked(&left.text, names), self.encoder())?.is_some();
+        let trust = if told || self.class.is_none() {
+            1.0
+        } else {
+            0.5
         };
         // where only cues were left, all words are better than none
         let left = match left.check() {
@@ -418,7 +427,7 @@ impl<'a> Search<'a> {
                     false => relation,
                 });
             }
-            let score = plan.score;
+            let score = trust * plan.score;
             plans.push((plan.topic, Candidate { form, score }));
         }
         Ok(plans)
@@ -429,18 +438,8 @@ impl<'a> Search<'a> {
         let Some(mention) = self.class else {
             return Ok(Vec::new());
         };
-        let mut text = self.cues.rest.clone().into_bytes();
-        for (s, e) in self
-            .links
-            .iter()
-            .filter_map(|l| l.span)
-            .chain([mention.span])
-        {
-            if let Some(part) = text.get_mut(s..e) {
-                part.fill(b' ');
-            }
-        }
-        let text = String::from_utf8(text).unwrap_or_default();
+        let spans = self.links.iter().filter_map(|l| l.span);
+        let text = blanked(&self.cues.rest, spans.chain([mention.span]));
         let words = Words::new(&text, self.encoder())?;
         let mut found = Vec::new();
         for link in &self.links {
@@ -450,6 +449,8 @@ impl<'a> Search<'a> {
                 let inside = self.share_in_class(&ends, mention.class)?;
                 if inside > 0.0 {
                     direct = true;
+                    // of relations that nothing tells apart, the one with more members is meant
+                    let many = (inside * ends.len() as f32).ln_1p().min(4.0);
                     let affinity =
                         self.vocabulary
                             .affinity(words.as_ref(), relation, self.graph)?;
@@ -457,7 +458,7 @@ impl<'a> Search<'a> {
                         .joined(self.relation(relation, reversed)?);
                     found.push(Candidate {
                         form,
-                        score: (0.45 + 0.5 * affinity) * link.score.max(0.1).sqrt(),
+                        score: (0.4 + 0.5 * affinity + 0.03 * many) * link.score.max(0.1).sqrt(),
                     });
                 } else {
                     near.push((relation, reversed, ends));
@@ -563,14 +564,8 @@ impl<'a> Search<'a> {
     }
 
     fn attributes(&self, hints: &[String], sense: Option<Sense>) -> Result<Vec<(RelationId, f32)>> {
-        let text = self.question.text.as_str();
-        let mut masked = text.as_bytes().to_vec();
-        for (s, e) in self.links.iter().filter_map(|l| l.span) {
-            if let Some(part) = masked.get_mut(s..e) {
-                part.fill(b' ');
-            }
-        }
-        let text = String::from_utf8(masked).unwrap_or_else(|_| text.to_owned());
+        let spans = self.links.iter().filter_map(|l| l.span);
+        let text = blanked(&self.question.text, spans);
         let mut found = self
             .vocabulary
             .attributes_for(&text, hints, sense, self.encoder())?;
@@ -765,6 +760,17 @@ impl<'a> Search<'a> {
     fn entity_name(&self, entity: EntityId) -> Result<String> {
         entity_name(entity, self.graph)
     }
+}
+
+/// A text with some byte ranges as spaces.
+fn blanked(text: &str, spans: impl Iterator<Item = (usize, usize)>) -> String {
+    let mut bytes = text.as_bytes().to_vec();
+    for (start, end) in spans {
+        if let Some(part) = bytes.get_mut(start..end) {
+            part.fill(b' ');
+        }
+    }
+    String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
 }
 
 /// What a relation is called in a form: its identity where that is short, or its label where it
