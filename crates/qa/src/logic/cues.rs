@@ -268,7 +268,29 @@ impl<'a> Reader<'a> {
 
     /// A number and the place after it: `1,500,000`, `2.5 million`. A number may be a name too.
     fn number(&self, at: usize) -> Option<(String, usize)> {
+        let factor = |at: usize| match self.words.get(at).map(|w| w.text.as_str()) {
+            Some("thousand") => Some(1e3),
+            Some("million") => Some(1e6),
+            Some("billion" | "bn") => Some(1e9),
+            Some("trillion") => Some(1e12),
+            _ => None,
+        };
         let text = self.words.get(at)?.text.trim_start_matches(['$', '€', '£']);
+        const SMALL: [&str; 10] = [
+            "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
+        ];
+        let small = SMALL
+            .iter()
+            .position(|word| *word == text)
+            .map(|n| n as f64 + 1.0);
+        // `a million`, but not `a`
+        let small = small.or_else(|| factor(at + 1).filter(|_| text == "a").map(|_| 1.0));
+        if let Some(small) = small {
+            return Some(match factor(at + 1) {
+                Some(factor) => (format!("{}", small * factor), at + 2),
+                None => (format!("{small}"), at + 1),
+            });
+        }
         let digits = text.replace(',', "");
         let (digits, own) = match digits.strip_suffix(['k', 'm']) {
             Some(bare) if bare.parse::<f64>().is_ok() => {
@@ -281,12 +303,9 @@ impl<'a> Reader<'a> {
             return None;
         }
         let value: f64 = digits.parse().ok()?;
-        let (factor, end) = match self.words.get(at + 1).map(|w| w.text.as_str()) {
-            Some("thousand") => (1e3, at + 2),
-            Some("million") => (1e6, at + 2),
-            Some("billion" | "bn") => (1e9, at + 2),
-            Some("trillion") => (1e12, at + 2),
-            _ => (own, at + 1),
+        let (factor, end) = match factor(at + 1) {
+            Some(factor) => (factor, at + 2),
+            None => (own, at + 1),
         };
         let value = value * factor;
         value.is_finite().then(|| (format!("{value}"), end))
@@ -615,6 +634,10 @@ mod tests {
         assert_eq!(
             bounds("at least 2.5 million inhabitants"),
             ["AtLeast 2500000 population"]
+        );
+        assert_eq!(
+            bounds("over a million people"),
+            ["Greater 1000000 population"]
         );
         assert_eq!(
             bounds("mountains higher than 3000 m"),
