@@ -469,3 +469,106 @@ impl Lesson for Run<'_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use wherefore::Question;
+    use wherefore::graph::{Graph, toy};
+    use wherefore::logic::aspects::RelationRetriever;
+
+    use super::*;
+    use crate::questions::Proof;
+    use crate::train::Labels;
+
+    fn asked(number: usize, question: &str, form: &str) -> GoldQuestion {
+        GoldQuestion {
+            id: number.to_string(),
+            question: question.into(),
+            proof: Proof {
+                logical_form: Some(form.into()),
+                ..Proof::default()
+            },
+            ..GoldQuestion::default()
+        }
+    }
+
+    #[test]
+    fn gold_relations_come_from_the_form_or_else_from_triples() {
+        let graph = toy::graph();
+        let id = |name: &str| graph.relation_named(name).unwrap().unwrap();
+        let question = asked(
+            0,
+            "?",
+            "(JOIN (R won) (JOIN (R mascot_of) (JOIN (R nothing) x)))",
+        );
+        let mut wanted = vec![id("won"), id("mascot_of")];
+        wanted.sort_unstable();
+        assert_eq!(gold_relations(&question, &graph).unwrap(), wanted);
+        let question = GoldQuestion {
+            proof: Proof {
+                relevant: vec![["a", "lost", "b"].map(str::to_owned)],
+                logical_form: Some("null".into()),
+                ..Proof::default()
+            },
+            ..GoldQuestion::default()
+        };
+        assert_eq!(gold_relations(&question, &graph).unwrap(), [id("lost")]);
+    }
+
+    #[test]
+    fn words_that_no_relation_has_are_learned() {
+        let graph = toy::graph();
+        let questions: Vec<GoldQuestion> = [
+            (
+                "who manages the San Francisco Giants",
+                "(JOIN (R coached_by) [San Francisco Giants])",
+            ),
+            (
+                "who manages the Kansas City Royals",
+                "(JOIN (R coached_by) [Kansas City Royals])",
+            ),
+            (
+                "home ground of the San Francisco Giants",
+                "(JOIN (R plays_in) [San Francisco Giants])",
+            ),
+            (
+                "home ground of the Kansas City Royals",
+                "(JOIN (R plays_in) [Kansas City Royals])",
+            ),
+        ]
+        .into_iter()
+        .enumerate()
+        .map(|(i, (question, form))| asked(i, question, form))
+        .collect();
+        let place = tempfile::tempdir().unwrap();
+        let out = place.path().join("relations");
+        let task = Task {
+            graph: &graph,
+            train: &questions,
+            valid: &questions,
+            labels: Labels::Weak(crate::supervise::ShortestPaths::default()),
+            data: serde_json::Map::new(),
+            out: &out,
+            init: None,
+            restart: false,
+        };
+        // 4 of 11 relations a step: gold, hard and random ones
+        let config = RelationTrainConfig {
+            epochs: 30,
+            patience: 30,
+            negatives: 4,
+            sizes: Sizes {
+                buckets: 512,
+                ..Sizes::default()
+            },
+            ..RelationTrainConfig::default()
+        };
+        let trained = relations(&task, &config, &Device::Cpu, &mut |_| {}).unwrap();
+        assert_eq!(trained.questions, 4);
+        assert_eq!(trained.best.recall_at_1, 1.0, "{:?}", trained.epochs.last());
+        let retriever = RelationRetriever::load(&out).unwrap();
+        let question = Question::new("who manages the San Francisco Giants");
+        let ranked = retriever.rank(&question, &[], &graph).unwrap();
+        assert_eq!(graph.relation_label(ranked[0].0).unwrap(), "coached by");
+    }
+}
