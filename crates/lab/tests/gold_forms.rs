@@ -3,12 +3,6 @@
 //! The files are not in the repository: they are looked for where `WHEREFORE_DATA` says, or else
 //! in `../shared/data` beside it.
 
-#![expect(
-    clippy::print_stdout,
-    clippy::unwrap_used,
-    reason = "a test says what it skipped, and fails where it cannot go on"
-)]
-
 use std::path::PathBuf;
 
 use wherefore::logic::{Form, Moment, Notation, Plan};

@@ -341,10 +341,6 @@ fn digits(text: &str, lengths: std::ops::RangeInclusive<usize>) -> Option<(i64, 
 }
 
 /// Seconds east of Greenwich: `Z`, `+01:00`; nothing is no zone.
-#[expect(
-    clippy::option_option,
-    reason = "no zone and a text that is no zone are two things"
-)]
 fn zone(text: &str) -> Option<Option<i64>> {
     if text.is_empty() {
         return Some(None);
