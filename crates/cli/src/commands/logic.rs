@@ -322,7 +322,7 @@ fn table(told: &Forms) -> String {
         told.printed,
         told.translated
     );
-    text += "              forms    runs    hits  equals  as SPARQL\n";
+    text += "               forms    runs    hits  equals  as SPARQL\n";
     for (
         name,
         Ran {
@@ -332,11 +332,14 @@ fn table(told: &Forms) -> String {
             equals,
             agrees,
         },
-    ) in [("JOIN, AND, R", told.plain), ("all", told.all)]
-    {
+    ) in [
+        ("JOIN, AND, R", told.plain),
+        ("  of entities", told.entities),
+        ("all", told.all),
+    ] {
         let share = |n: usize| 100.0 * n as f64 / forms.max(1) as f64;
         text += &format!(
-            "{name:<12} {forms:>6} {:>6.1}% {:>6.1}% {:>6.1}% {:>9.1}%\n",
+            "{name:<13} {forms:>6} {:>6.1}% {:>6.1}% {:>6.1}% {:>9.1}%\n",
             share(runs),
             share(hits),
             share(equals),

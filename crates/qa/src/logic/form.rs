@@ -188,6 +188,12 @@ impl Form {
         ) && self.operands().all(Form::is_plain)
     }
 
+    /// Whether a constant stands in it.
+    pub fn has_constants(&self) -> bool {
+        matches!(self, Form::Constant(_) | Form::Compare(..) | Form::At(..))
+            || self.operands().any(Form::has_constants)
+    }
+
     /// The same form with other names.
     #[must_use]
     pub fn renamed(

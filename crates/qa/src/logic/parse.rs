@@ -183,6 +183,7 @@ impl<'a> Reader<'a> {
                 c => value.push(c),
             }
         }
+        let mut mangled = value.matches('[').count() > value.matches(']').count();
         let rest = &self.text[self.at..];
         let kind = if let Some(tag) = rest.strip_prefix('@') {
             let end = tag
@@ -202,6 +203,13 @@ impl<'a> Reader<'a> {
         } else {
             LiteralKind::Plain
         };
+        // AMAR's tokenizer took `St."@en` of `"216 O St."@en` for a name: `"216 O [ St , "@en ]`
+        let rest = self.text[self.at..].trim_start();
+        mangled &= rest.starts_with(']');
+        if mangled {
+            self.at = self.text.len() - rest.len() + 1;
+            value = value.replace("[ ", "").replace(" , ", ".");
+        }
         Ok(Literal { value, kind })
     }
 
@@ -507,6 +515,10 @@ mod tests {
         );
         assert_eq!(parsed(r"[a\]\ ]"), Form::Name("a] ".into()));
         assert_eq!(parsed("(JOIN (R (R r)) x)"), parsed("(JOIN r x)"));
+        assert_eq!(
+            parsed("( JOIN [ a , b ] \"216 O [ St , \"@en ] )"),
+            parsed("(JOIN a.b \"216 O St.\"@en)")
+        );
         assert_eq!(
             parsed("(TC (JOIN r x) from NOW)"),
             Form::At(
