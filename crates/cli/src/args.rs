@@ -95,6 +95,7 @@ pub(crate) enum Command {
     Index(Index),
     Info(Info),
     Sparql(Sparql),
+    Logic(Logic),
     Link(Link),
     Train(Train),
     Eval(Eval),
@@ -284,6 +285,52 @@ pub(crate) struct Sparql {
     pub(crate) limit: Option<usize>,
 }
 
+/// Read, explain and run a logical form
+///
+/// The form's normal form, its English, its SPARQL, and the entities that it stands for with the
+/// triples that made them match. Exit status 1 means that nothing matches.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  wherefore logic @toy '(JOIN (R won) [San Francisco Giants])'
+  wherefore logic @toy '(COUNT (JOIN (R won) (JOIN (R mascot_of) [Lou Seal])))' --json
+  wherefore logic freebase --questions webqsp_test.jsonl
+  wherefore logic freebase --aspects 'who coaches the giants' --model relations")]
+pub(crate) struct Logic {
+    /// A graph folder made by `wherefore load`, or `@toy`, the built-in sample
+    pub(crate) graph: String,
+    /// The form, or `-` to read it from standard input
+    pub(crate) form: Option<String>,
+    /// Run the gold forms of a file of questions instead, and count what becomes of them
+    #[arg(long, value_name = "FILE", conflicts_with = "form")]
+    pub(crate) questions: Option<PathBuf>,
+    /// The format of the questions, where it is not told by their content
+    #[arg(long, value_name = "FORMAT", requires = "questions")]
+    pub(crate) format: Option<wherefore_lab::questions::Format>,
+    /// Retrieve what a form of this question would be written from: entities, relations, documents
+    #[arg(long, value_name = "QUESTION", conflicts_with_all = ["form", "questions"])]
+    pub(crate) aspects: Option<String>,
+    /// With `--questions`: how well the aspects are retrieved
+    #[arg(long, requires = "questions")]
+    pub(crate) recall: bool,
+    /// The checkpoint of `wherefore train relations` that ranks relations; by likeness of words
+    /// without one
+    #[arg(long, value_name = "CKPT")]
+    pub(crate) model: Option<PathBuf>,
+    /// What `NOW` means, as a date; today unless given
+    #[arg(long, value_name = "DATE")]
+    pub(crate) now: Option<String>,
+    /// Stop a form after so many seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 5.0)]
+    pub(crate) timeout: f64,
+    /// Largest set that a form may lead to
+    #[arg(long, value_name = "N", default_value_t = 1_000_000)]
+    pub(crate) max_rows: usize,
+    /// Show at most so many answers, or run so many questions
+    #[arg(long, value_name = "N", default_value_t = 1_000_000)]
+    pub(crate) limit: usize,
+}
+
 /// Train a retriever from questions and their answers
 ///
 /// The best network so far is always in `--out`. A training that was stopped goes on where it was
@@ -297,7 +344,7 @@ Examples:
   wherefore train gnn2r --graph 2h-kb --questions PQ-2H.train.txt --valid PQ-2H.valid.txt --out ckpt")]
 pub(crate) struct Train {
     /// The method
-    #[arg(value_name = "METHOD", value_parser = ["qr-gat", "gnn2r"])]
+    #[arg(value_name = "METHOD", value_parser = ["qr-gat", "gnn2r", "relations"])]
     pub(crate) method: String,
     /// A graph folder, or `@toy`; none where each question brings its own graph
     #[arg(long)]

@@ -7,7 +7,9 @@
 //! ```
 
 pub mod aside;
+pub mod aspects;
 mod error;
+pub mod forms;
 pub mod harness;
 pub mod linking;
 pub mod metrics;

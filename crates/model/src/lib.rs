@@ -11,6 +11,7 @@ pub mod models;
 pub mod optimise;
 pub mod qr_gat;
 mod random;
+pub mod relations;
 pub mod tensor;
 
 pub use encode::{Embeddings, Encoder};

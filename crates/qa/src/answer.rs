@@ -41,6 +41,9 @@ pub struct Answer {
     /// The logical form that was run, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub logical_form: Option<String>,
+    /// The logical form in words, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reading: Option<String>,
     /// The SPARQL that was run, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sparql: Option<String>,

@@ -19,12 +19,13 @@ use crate::link::{Names, NamesConfig};
 use crate::organize::{TripleLines, TripleLinesConfig};
 use crate::pipeline::Pipeline;
 use crate::reason::{
-    BestPath, BestPathConfig, Budget, Candidates, CandidatesConfig, Choice, Rationale,
-    RationaleConfig, SingleCall, SingleCallConfig, Steps, StepsConfig,
+    BestPath, BestPathConfig, Budget, Candidates, CandidatesConfig, Choice, LogicalForm,
+    LogicalFormConfig, Rationale, RationaleConfig, SingleCall, SingleCallConfig, Steps,
+    StepsConfig,
 };
 use crate::retrieve::{
-    Gnn2r, Gnn2rConfig, NeighbourhoodConfig, Overlap, OverlapConfig, QrGat, QrGatConfig,
-    RelationWalk, RelationWalkConfig, Similarity, SimilarityConfig,
+    Forms, FormsConfig, Gnn2r, Gnn2rConfig, NeighbourhoodConfig, Overlap, OverlapConfig, QrGat,
+    QrGatConfig, RelationWalk, RelationWalkConfig, Similarity, SimilarityConfig,
 };
 use crate::select::{Nucleus, NucleusConfig, Threshold, ThresholdConfig, TopK, TopKConfig};
 use crate::verify::{Rules, Ungrounded};
@@ -88,6 +89,8 @@ pub enum RetrieverConfig {
     Gnn2r(Gnn2rConfig),
     /// By cosine of question and triple.
     Similarity(SimilarityConfig),
+    /// What the best logical form matches.
+    Forms(FormsConfig),
 }
 
 /// The selectors.
@@ -120,6 +123,8 @@ pub enum ReasonerConfig {
     Candidates(CandidatesConfig),
     /// The retriever's answers with their proofs, without a language model.
     Rationale(RationaleConfig),
+    /// What the retriever's logical form gives.
+    LogicalForm(LogicalFormConfig),
     /// One call of a language model.
     SingleCall(SingleCallConfig),
     /// Step by step, by a language model.
@@ -164,8 +169,9 @@ impl Default for ReasonerConfig {
 }
 
 /// The methods that have a name.
-pub const METHODS: [&str; 10] = [
+pub const METHODS: [&str; 11] = [
     "walk",
+    "forms",
     "overlap",
     "similarity",
     "qsrag",
@@ -185,6 +191,13 @@ impl PipelineConfig {
     pub fn of_method(name: &str) -> Option<Self> {
         match name {
             "walk" => Some(Self::default()),
+            "forms" => Some(Self {
+                retrieve: RetrieverConfig::Forms(FormsConfig::default()),
+                // all that made the form match
+                select: SelectorConfig::TopK(TopKConfig { k: 20_000 }),
+                reason: ReasonerConfig::LogicalForm(LogicalFormConfig::default()),
+                ..Self::default()
+            }),
             "overlap" => Some(Self {
                 retrieve: RetrieverConfig::Overlap(OverlapConfig::default()),
                 select: SelectorConfig::TopK(TopKConfig { k: 100 }),
@@ -312,6 +325,7 @@ impl PipelineConfig {
             ReasonerConfig::Steps(config) => Some(&mut config.budget),
             ReasonerConfig::BestPath(_)
             | ReasonerConfig::Candidates(_)
+            | ReasonerConfig::LogicalForm(_)
             | ReasonerConfig::Rationale(_) => None,
         }
     }
@@ -346,6 +360,7 @@ impl PipelineConfig {
                 }
                 RetrieverConfig::QrGat(config) => Box::new(QrGat::new(config)?),
                 RetrieverConfig::Gnn2r(config) => Box::new(Gnn2r::new(config)?),
+                RetrieverConfig::Forms(config) => Box::new(Forms::new(config.clone())?),
                 RetrieverConfig::Similarity(config) => Box::new(Similarity::new(config.clone())?),
             },
             selector: match &self.select {
@@ -374,6 +389,7 @@ impl PipelineConfig {
                     config.check()?;
                     Box::new(Candidates::new(config.clone()))
                 }
+                ReasonerConfig::LogicalForm(config) => Box::new(LogicalForm::new(config.clone())),
                 ReasonerConfig::Rationale(config) => Box::new(Rationale::new(config.clone())),
                 ReasonerConfig::SingleCall(config) => {
                     config.check()?;

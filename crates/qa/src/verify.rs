@@ -10,6 +10,7 @@ use wherefore_graph::{Edge, EntityId, Graph, NameMatch, RelationId};
 use crate::answer::{Answer, AnswerEntity, Evidence, LinkReport, Status, Withheld};
 use crate::error::Result;
 use crate::link::Link;
+use crate::logic::{Form, Moment, Outcome, Plan, RunLimits, run};
 use crate::question::Question;
 use crate::rationale::{Step, leads, rationales};
 use crate::reason::Conclusion;
@@ -73,7 +74,13 @@ pub fn settle(
         .map(|(&(t, score), e)| e.verified.then_some((t.head, t.tail, score)))
         .collect();
     let shortest = rationales(selection.topics.iter().copied(), &steps);
-    let concluded = conclusion.answers.len() + conclusion.unmatched.len();
+    let concluded =
+        conclusion.answers.len() + conclusion.unmatched.len() + conclusion.computed.len();
+    let by_form = conclusion.form.is_some();
+    let verified = |path: &[usize]| {
+        path.iter()
+            .all(|&i| steps.get(i).is_some_and(Option::is_some))
+    };
     let mut answers = Vec::with_capacity(concluded);
     let mut withheld = Vec::new();
     let mut without_proof = |answer: AnswerEntity, reason: &str, answers: &mut Vec<_>| {
@@ -90,7 +97,13 @@ pub fn settle(
         }
     };
     for candidate in conclusion.answers {
-        let rationale = if leads(&candidate.path, &selection.topics, candidate.entity, &steps) {
+        // what a form matches is proved by the triples that made it match
+        let proved = by_form && !candidate.path.is_empty() && verified(&candidate.path);
+        let rationale = if proved {
+            candidate.path
+        } else if by_form {
+            Vec::new()
+        } else if leads(&candidate.path, &selection.topics, candidate.entity, &steps) {
             candidate.path
         } else {
             shortest.get(&candidate.entity).cloned().unwrap_or_default()
@@ -111,6 +124,17 @@ pub fn settle(
             without_proof(answer, reason, &mut answers);
         } else {
             answers.push(answer);
+        }
+    }
+    for computed in conclusion.computed {
+        if verified(&computed.path) {
+            answers.push(AnswerEntity {
+                name: computed.name,
+                id: computed.id,
+                confidence: computed.confidence,
+                rationale: computed.path,
+                ungrounded: false,
+            });
         }
     }
     for name in conclusion.unmatched {
@@ -151,6 +175,9 @@ pub fn settle(
         withheld,
         notes: conclusion.notes,
         trace: conclusion.trace,
+        logical_form: conclusion.form.as_ref().map(|f| f.form.clone()),
+        reading: conclusion.form.as_ref().map(|f| f.english.clone()),
+        sparql: conclusion.form.map(|f| f.sparql),
         ..Answer::default()
     })
 }
@@ -281,6 +308,9 @@ pub fn verify(answer: &Answer, graph: &dyn Graph) -> Result<Verification> {
         })
         .collect();
     let topics: Vec<&str> = answer.links.iter().map(|l| l.id.as_str()).collect();
+    if let Some(form) = &answer.logical_form {
+        return by_running(form, answer, evidence, graph);
+    }
     let mut answers = Vec::with_capacity(answer.answers.len());
     for saved in &answer.answers {
         let reason = objection(saved, answer, &topics, &evidence, &steps);
@@ -296,6 +326,62 @@ pub fn verify(answer: &Answer, graph: &dyn Graph) -> Result<Verification> {
         answers,
         evidence,
     })
+}
+
+/// Runs the saved form again: an answer holds if the form still gives it, and its triples still
+/// stand so.
+fn by_running(
+    form: &str,
+    answer: &Answer,
+    evidence: Vec<EvidenceState>,
+    graph: &dyn Graph,
+) -> Result<Verification> {
+    let form: Form = form.parse()?;
+    let plan = Plan::new(&form, graph, Moment::now())?;
+    let outcome = match plan.missing() {
+        [] => Some(run(&plan, graph, &RunLimits::default())?),
+        _ => None,
+    };
+    let mut given = Vec::new();
+    match &outcome {
+        Some(Outcome::Number(number, _)) => given.push(count_id(*number)),
+        Some(Outcome::Entities(entities)) => {
+            for &entity in entities {
+                given.push(graph.entity_term(entity)?.to_string());
+            }
+        }
+        None => {}
+    }
+    given.sort_unstable();
+    let mut answers = Vec::with_capacity(answer.answers.len());
+    for saved in &answer.answers {
+        let stands = |&i: &usize| evidence.get(i) == Some(&EvidenceState::Found);
+        let reason = if outcome.is_none() {
+            Some(format!("the graph has no {}", plan.missing().join(", no ")))
+        } else if given.binary_search(&saved.id).is_err() {
+            Some("the logical form does not give it".to_owned())
+        } else if !saved.rationale.iter().all(stands) {
+            Some("triples in its rationale no longer stand so in the graph".to_owned())
+        } else {
+            None
+        };
+        answers.push(AnswerCheck {
+            name: saved.name.clone(),
+            holds: reason.is_none(),
+            reason,
+        });
+    }
+    let claims_nothing = answer.status == Status::Abstained;
+    Ok(Verification {
+        holds: answers.iter().all(|a| a.holds) && (claims_nothing || !answers.is_empty()),
+        answers,
+        evidence,
+    })
+}
+
+/// A count as a literal.
+pub(crate) fn count_id(number: usize) -> String {
+    format!("\"{number}\"^^<http://www.w3.org/2001/XMLSchema#integer>")
 }
 
 fn objection(

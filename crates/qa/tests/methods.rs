@@ -15,7 +15,8 @@ use wherefore::model::{Random, encode};
 use wherefore::{Answer, PipelineConfig, Question};
 
 /// Name of the method, and its file in `configs/`.
-const METHODS: [(&str, &str); 5] = [
+const METHODS: [(&str, &str); 6] = [
+    ("forms", include_str!("../../../configs/forms.toml")),
     ("walk", include_str!("../../../configs/walk.toml")),
     ("overlap", include_str!("../../../configs/overlap.toml")),
     (

@@ -171,6 +171,10 @@ fn written(answer: &Answer, output: &Output) -> String {
         if let Some(prose) = answer.text.as_ref().filter(|_| !seen) {
             text += &format!("\n{}\n", shown(prose));
         }
+        if let Some((reading, form)) = answer.reading.as_ref().zip(answer.logical_form.as_ref()) {
+            let form = output.dim(&shown(form));
+            text += &format!("\nread as {}\n        {form}\n", shown(reading));
+        }
         let because = because(answer, some, output);
         if !because.is_empty() {
             text += &format!("\nbecause\n{because}");

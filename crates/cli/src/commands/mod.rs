@@ -18,6 +18,7 @@ pub(crate) mod index;
 pub(crate) mod info;
 pub(crate) mod link;
 pub(crate) mod load;
+pub(crate) mod logic;
 pub(crate) mod model;
 pub(crate) mod report;
 pub(crate) mod score;

@@ -8,7 +8,9 @@ use wherefore::model::tensor::{Device, device};
 use wherefore_lab::questions::{self, GoldQuestion};
 use wherefore_lab::supervise::ShortestPaths;
 use wherefore_lab::sweep;
-use wherefore_lab::train::{self, Gnn2rTrainConfig, Labels, Settings, Task, TrainConfig};
+use wherefore_lab::train::{
+    self, Gnn2rTrainConfig, Labels, RelationTrainConfig, Settings, Task, TrainConfig,
+};
 
 use crate::args::Train;
 use crate::errors::Exit;
@@ -30,6 +32,21 @@ pub(crate) fn run(args: &Train, output: &Output) -> anyhow::Result<Exit> {
                     json: serde_json::to_value(&trained).context("cannot write JSON")?,
                     questions: [trained.questions, trained.left_out, passes, trained.valid],
                     measured,
+                    index: false,
+                })
+            })
+        }
+        "relations" => {
+            let config: RelationTrainConfig = config(args)?;
+            config.check()?;
+            let unused = Labels::Weak(ShortestPaths::default());
+            run_with(args, output, (config.seed, unused), |task, device, see| {
+                let trained = train::relations(task, &config, device, see)?;
+                let passes = trained.epochs.len();
+                Ok(Report {
+                    json: serde_json::to_value(&trained).context("cannot write JSON")?,
+                    questions: [trained.questions, trained.left_out, passes, trained.valid],
+                    measured: trained.best.to_string(),
                     index: false,
                 })
             })
@@ -127,6 +144,9 @@ fn run_with(
     let [learned, left_out, passes, judged] = report.questions;
     let left_out = match left_out {
         0 => String::new(),
+        n if args.method == "relations" => {
+            format!(" ({n} more have no gold relation in the graph)")
+        }
         n => format!(" ({n} more have no path from a topic to an answer)"),
     };
     output.print(&format!(
@@ -135,6 +155,9 @@ fn run_with(
         args.out.display(),
         report.measured,
     ))?;
+    if args.method == "relations" {
+        return Ok(Exit::Done);
+    }
     if let Some(graph) = args.graph.as_ref().filter(|g| !g.starts_with('@')) {
         let model = args.out.display();
         let index = match report.index {

@@ -1,6 +1,7 @@
 //! Training of retrievers from questions and answers alone.
 //!
-//! [`qr_gat`] trains QR-GAT, [`gnn2r`] both steps of GNN2R. All networks go through one loop,
+//! [`qr_gat`] trains QR-GAT, [`gnn2r`] both steps of GNN2R, [`relations`] AMAR's relation
+//! retriever. All networks go through one loop,
 //! `course.rs`. The neighbourhood of every question is cut out once (`examples.rs`). Order, dropout and
 //! initial weights follow from the seed. All that a stopped run needs to go on lies in
 //! `CKPT.training`, which goes when the training has come to its end.
@@ -12,6 +13,7 @@ mod gnn2r;
 mod judge;
 mod labels;
 mod qr_gat;
+mod relations;
 mod targets;
 
 use std::fmt::Display;
@@ -36,6 +38,7 @@ pub use gnn2r::{
 pub use judge::Judged;
 pub use labels::{Labels, Refined, Supervision};
 pub use qr_gat::qr_gat;
+pub use relations::{Ranked, RelationTrainConfig, TrainedRelations, gold_relations, relations};
 
 /// What is trained on.
 pub struct Task<'a> {

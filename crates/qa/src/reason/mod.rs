@@ -3,6 +3,7 @@
 mod best_path;
 mod budget;
 mod candidates;
+mod logical_form;
 mod plan;
 mod rationale;
 mod reply;
@@ -21,6 +22,7 @@ use crate::select::Selection;
 pub use best_path::{BestPath, BestPathConfig};
 pub use budget::Budget;
 pub use candidates::{Candidates, CandidatesConfig};
+pub use logical_form::{LogicalForm, LogicalFormConfig};
 pub use rationale::{Rationale, RationaleConfig};
 pub use single_call::{SingleCall, SingleCallConfig};
 pub use steps::{Choice, Steps, StepsConfig};
@@ -44,6 +46,35 @@ pub struct Conclusion {
     pub evidence: Option<Selection>,
     /// The steps that were taken, where the question was taken apart.
     pub trace: Option<Trace>,
+    /// The logical form that was run: what it matches needs no other proof than the triples that
+    /// made it match.
+    pub form: Option<RunForm>,
+    /// Answers that are no entities of the graph but computed from it.
+    pub computed: Vec<Computed>,
+}
+
+/// A logical form that was run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RunForm {
+    /// The form.
+    pub form: String,
+    /// In words.
+    pub english: String,
+    /// As SPARQL.
+    pub sparql: String,
+}
+
+/// A computed answer: a count.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Computed {
+    /// As it is shown.
+    pub name: String,
+    /// As a literal.
+    pub id: String,
+    /// Between 0 and 1.
+    pub confidence: f32,
+    /// Indices into the selection's triples: what it was computed from.
+    pub path: Vec<usize>,
 }
 
 /// One answer before it is checked.

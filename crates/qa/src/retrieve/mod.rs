@@ -1,5 +1,6 @@
 //! Stages two and three: cut out the question's subgraph and score its triples.
 
+pub(crate) mod forms;
 pub mod gnn2r;
 mod neighbourhood;
 mod overlap;
@@ -15,6 +16,7 @@ use crate::error::Result;
 use crate::link::Link;
 use crate::question::Question;
 
+pub use forms::{Forms, FormsConfig};
 pub use gnn2r::{Gnn2r, Gnn2rConfig};
 pub use neighbourhood::{Neighbourhood, NeighbourhoodConfig};
 pub use overlap::{Overlap, OverlapConfig};
@@ -43,6 +45,8 @@ pub struct ScoredTriples {
     pub plans: Vec<Plan>,
     /// The answers with what proves them, where a method knows.
     pub rationales: Option<Rationales>,
+    /// The logical form that was run, where a method runs one.
+    pub form: Option<FormAnswer>,
     /// What had to be left out to keep the budget, in words for the user.
     pub notes: Vec<String>,
     /// Milliseconds by phase, where a method has phases.
@@ -71,6 +75,32 @@ pub struct Rationale {
     pub paths: Vec<Vec<Triple>>,
 }
 
+/// A logical form and what it came to, in the ids of the whole graph.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FormAnswer {
+    /// The form.
+    pub form: String,
+    /// The form in words.
+    pub english: String,
+    /// The form as SPARQL.
+    pub sparql: String,
+    /// Between 0 and 1.
+    pub confidence: f32,
+    /// The number that was asked for; `answers` are what was counted then.
+    pub count: Option<usize>,
+    /// What matches, each with the triples that made it match.
+    pub answers: Vec<FormedAnswer>,
+}
+
+/// An entity that a form matches.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FormedAnswer {
+    /// The entity.
+    pub entity: EntityId,
+    /// The triples that made it match.
+    pub evidence: Vec<Triple>,
+}
+
 /// A topic and the relations to follow from it, in the ids of the whole graph.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
@@ -84,6 +114,11 @@ pub struct Plan {
 
 /// Finds and scores the triples that may bear on the question.
 pub trait Retriever: Send + Sync {
+    /// Whether there is nothing to do where the question names no entity of the graph.
+    fn needs_links(&self) -> bool {
+        true
+    }
+
     /// Scores the neighbourhood of the links. An empty subgraph is legal.
     fn retrieve(
         &self,
