@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Makes the sample questions: train.jsonl, valid.jsonl, test.jsonl from templates with paraphrases, and
-handwritten.jsonl from handwritten.tsv.
+handwritten.jsonl and dev.jsonl from handwritten.tsv and dev.tsv.
 
     env/bin/python questions.py        after build.py; the same packages
 
@@ -449,19 +449,24 @@ def main():
         lines = [json.dumps(question(graph, i, text, kind, form, part), ensure_ascii=False) for i, (kind, text, form) in enumerate(questions)]
         (HERE / f"{part}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
         print(part, len(lines))
+    for name, prefix in [("dev", "dev"), ("handwritten", "hand")]:
+        by_hand(graph, name, prefix)
+
+
+def by_hand(graph, name, prefix):
     lines = []
-    for i, line in enumerate((HERE / "handwritten.tsv").read_text(encoding="utf-8").splitlines()):
+    for i, line in enumerate((HERE / f"{name}.tsv").read_text(encoding="utf-8").splitlines()):
         if not line or line.startswith("#"):
             continue
         kind, text, form = line.split("\t")
         if kind == "unanswerable":
-            record = {"id": f"hand-{i}", "question": text, "topics": [], "answers": [], "kind": kind}
+            record = {"id": f"{prefix}-{i}", "question": text, "topics": [], "answers": [], "kind": kind}
         else:
-            record = question(graph, i, text, kind, form, "hand")
+            record = question(graph, i, text, kind, form, prefix)
             assert record["answers"], (text, form)
         lines.append(json.dumps(record, ensure_ascii=False))
-    (HERE / "handwritten.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    print("handwritten", len(lines))
+    (HERE / f"{name}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    print(name, len(lines))
 
 
 if __name__ == "__main__":

@@ -7,6 +7,8 @@ mod language;
 mod open;
 mod output;
 mod progress;
+mod prompt;
+mod world;
 
 use std::process::ExitCode;
 
@@ -29,6 +31,10 @@ fn main() -> ExitCode {
 fn run(args: &Args) -> Exit {
     let output = Output::new(&args.global);
     let done = match &args.command {
+        Command::Demo(args) => commands::demo::run(args, &output),
+        Command::Questions(args) => commands::questions::run(args, &output),
+        Command::Completions(args) => commands::manual::completions(args, &output),
+        Command::Man(args) => commands::manual::man(args, &output),
         Command::Ask(args) => commands::ask::run(args, &output),
         Command::Load(args) => commands::load::run(args, &output),
         Command::Index(args) => commands::index::run(args, &output),

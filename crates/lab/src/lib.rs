@@ -7,6 +7,7 @@
 //! ```
 
 pub mod aside;
+pub mod draft;
 mod error;
 pub mod harness;
 pub mod linking;

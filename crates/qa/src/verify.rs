@@ -15,6 +15,9 @@ use crate::rationale::{Step, leads, rationales};
 use crate::reason::Conclusion;
 use crate::select::Selection;
 
+/// The datatype of counts.
+const INTEGER: &str = "http://www.w3.org/2001/XMLSchema#integer";
+
 /// What becomes of answers that nothing in the evidence proves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -46,7 +49,9 @@ pub fn settle(
         .map(|(&(t, score), e)| e.verified.then_some((t.head, t.tail, score)))
         .collect();
     let shortest = rationales(selection.topics.iter().copied(), &steps);
-    let concluded = conclusion.answers.len() + conclusion.unmatched.len();
+    let concluded = conclusion.answers.len()
+        + conclusion.unmatched.len()
+        + usize::from(conclusion.computed.is_some());
     let mut answers = Vec::with_capacity(concluded);
     let mut withheld = Vec::new();
     let mut without_proof = |answer: AnswerEntity, reason: &str, answers: &mut Vec<_>| {
@@ -73,10 +78,13 @@ pub fn settle(
             id: graph.entity_term(candidate.entity)?.to_string(),
             confidence: candidate.confidence,
             rationale,
-            ungrounded: false,
+            measured: candidate.measured,
+            ..AnswerEntity::default()
         };
-        if answer.rationale.is_empty() {
-            let reason = if selection.topics.contains(&candidate.entity) {
+        let is_topic = selection.topics.contains(&candidate.entity);
+        let measured = is_topic && is_proved(&answer.measured, &evidence);
+        if answer.rationale.is_empty() && !measured {
+            let reason = if is_topic {
                 "the question itself names it"
             } else {
                 "no verified triples join it to a topic"
@@ -84,6 +92,22 @@ pub fn settle(
             without_proof(answer, reason, &mut answers);
         } else {
             answers.push(answer);
+        }
+    }
+    if let Some(computed) = conclusion.computed {
+        let answer = AnswerEntity {
+            name: computed.number.to_string(),
+            id: format!("\"{}\"^^<{INTEGER}>", computed.number),
+            confidence: computed.confidence,
+            computed: true,
+            rationale: computed.triples,
+            ..AnswerEntity::default()
+        };
+        // that there are none is proved by nothing
+        if is_proved(&answer.rationale, &evidence) {
+            answers.push(answer);
+        } else {
+            without_proof(answer, "no verified triples can be counted", &mut answers);
         }
     }
     for name in conclusion.unmatched {
@@ -107,6 +131,20 @@ pub fn settle(
                 .unwrap_or_else(|| "the graph does not confirm the evidence of any answer".into()),
         ),
     };
+    let mut links = link_reports(links, graph)?;
+    for &topic in &selection.topics {
+        // a kind of thing can be a topic that no words were linked to
+        let id = graph.entity_term(topic)?.to_string();
+        if answered && links.iter().all(|link| link.id != id) {
+            let name = graph.entity_label(topic)?.into_owned();
+            links.push(LinkReport {
+                mention: name.clone(),
+                name,
+                id,
+                score: 1.0,
+            });
+        }
+    }
     Ok(Answer {
         question: question.text.clone(),
         status: if answered {
@@ -119,13 +157,19 @@ pub fn settle(
         // prose may speak of answers that were withheld
         text: conclusion.text.filter(|_| answered),
         evidence,
-        links: link_reports(links, graph)?,
+        links,
         llm: conclusion.llm,
         withheld,
         notes: conclusion.notes,
         trace: conclusion.trace,
         ..Answer::default()
     })
+}
+
+/// Whether there are triples, and all of them were found.
+fn is_proved(triples: &[usize], evidence: &[Evidence]) -> bool {
+    let found = |&i: &usize| evidence.get(i).is_some_and(|e| e.verified);
+    !triples.is_empty() && triples.iter().all(found)
 }
 
 /// The selected triples by their names, each looked up in the graph again.
@@ -248,11 +292,13 @@ fn objection(
     evidence: &[EvidenceState],
     steps: &[Step<&str>],
 ) -> Option<String> {
-    if saved.rationale.is_empty() {
+    let is_topic = topics.contains(&saved.id.as_str());
+    let chosen = is_topic && !saved.measured.is_empty();
+    if saved.rationale.is_empty() && !chosen {
         return Some("it has no rationale".into());
     }
     let mut gone = 0;
-    for &i in &saved.rationale {
+    for &i in saved.rationale.iter().chain(&saved.measured) {
         match evidence.get(i) {
             None => {
                 return Some(format!(
@@ -267,8 +313,11 @@ fn objection(
     if gone > 0 {
         return Some(format!(
             "{gone} of the {} triples in its rationale no longer stand so in the graph",
-            saved.rationale.len()
+            saved.rationale.len() + saved.measured.len()
         ));
+    }
+    if saved.computed || chosen && saved.rationale.is_empty() {
+        return None;
     }
     if !leads(&saved.rationale, topics, saved.id.as_str(), steps) {
         return Some("its rationale does not join it to a topic".into());
@@ -440,6 +489,7 @@ mod tests {
             entity: EntityId(id),
             confidence: 1.0,
             path: path.to_vec(),
+            ..Candidate::default()
         };
         let settled = |answers| {
             let conclusion = Conclusion {

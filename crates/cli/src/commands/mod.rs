@@ -10,12 +10,15 @@ use wherefore::PipelineConfig;
 use crate::errors::UserError;
 
 pub(crate) mod ask;
+pub(crate) mod demo;
 pub(crate) mod eval;
 pub(crate) mod index;
 pub(crate) mod info;
 pub(crate) mod link;
 pub(crate) mod load;
+pub(crate) mod manual;
 pub(crate) mod model;
+pub(crate) mod questions;
 pub(crate) mod report;
 pub(crate) mod score;
 pub(crate) mod serve;

@@ -34,7 +34,7 @@ pub(crate) fn run(args: &Sparql, output: &Output) -> anyhow::Result<Exit> {
         (_, Some(file)) => read_text(file, MAX_QUERY_BYTES)?,
         _ => read_text("-".as_ref(), MAX_QUERY_BYTES)?,
     };
-    let store = Store::open(&args.graph)
+    let store = Store::open(crate::open::folder(&args.graph)?)
         .with_context(|| format!("cannot open the graph `{}`", args.graph.display()))?;
     let options = SparqlOptions {
         timeout: (args.timeout > 0.0).then(|| Duration::from_secs_f64(args.timeout.min(1e9))),

@@ -30,6 +30,8 @@ pub use steps::{Choice, Steps, StepsConfig};
 pub struct Conclusion {
     /// The answers, best first.
     pub answers: Vec<Candidate>,
+    /// An answer that is no entity of the graph, but computed from it.
+    pub computed: Option<Computed>,
     /// Names that were given as answers and that the evidence does not hold.
     pub unmatched: Vec<String>,
     /// The answer in prose, where there is one.
@@ -56,6 +58,19 @@ pub struct Candidate {
     /// Indices into the selection's triples: what it was drawn from, where the reasoner knows.
     /// Several paths follow each other, each from a topic to the entity.
     pub path: Vec<usize>,
+    /// Indices into the selection's triples: the values by which it was chosen among others.
+    pub measured: Vec<usize>,
+}
+
+/// A number that was computed from evidence.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Computed {
+    /// The number.
+    pub number: usize,
+    /// Between 0 and 1.
+    pub confidence: f32,
+    /// Indices into the selection's triples: what it was computed from.
+    pub triples: Vec<usize>,
 }
 
 /// Draws answers from evidence.
