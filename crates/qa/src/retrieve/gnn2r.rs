@@ -8,13 +8,14 @@
 //!
 //! ```text
 //! candidates = the N entities with the least d(e) = ‖q − e‖, none ρ farther than the nearest
-//! best       = argmax over sentences of cos(question, sentence)
+//! best       = argmax over sentences of cos(question, sentence) − λ · the least d of its candidates
 //! answers    = candidates of the best sentence with d(e) ≤ θ · the least d among them, nearest first
 //! confidence = ½(1 + cos) · least d / d(e)
 //! ```
 //!
 //! N is `candidates`, θ is `threshold`. ρ is `reach`, and ours: the loss of step I wants answers
 //! nearer than others by its margin, so what is much farther than the nearest was told apart already.
+//! λ is `nearness`, and ours too: with 0 the sentence alone decides, as published.
 //! All subgraphs behind the best sentence are the rationale;
 //! its triples score ½(1 + cos), all others 0. The confidence is no probability, and ours.
 //!
@@ -90,6 +91,8 @@ pub struct Answering {
     pub reach: Option<f32>,
     /// θ: answers are at most so many times as far as the nearest.
     pub threshold: f32,
+    /// λ: how much the distance of its nearest candidate counts against a sentence.
+    pub nearness: f32,
     /// The encoder of sentences, if it is not that of tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub encoder: Option<String>,
@@ -105,6 +108,7 @@ impl Default for Answering {
             candidates: 20,
             reach: None,
             threshold: 1.2,
+            nearness: 0.0,
             encoder: None,
             sentences: true,
             trails: TrailConfig::default(),
@@ -124,8 +128,25 @@ impl Answering {
         if !(self.threshold >= 1.0 && self.threshold.is_finite()) {
             return Err(Error::Config("`threshold` must be at least 1".into()));
         }
+        if !(self.nearness >= 0.0 && self.nearness.is_finite()) {
+            return Err(Error::Config("`nearness` must be at least 0".into()));
+        }
         self.trails.check()
     }
+}
+
+/// The sentence that is taken, from each one's cosine with the question and the least distance of
+/// its candidates: the greatest `cos − λ·d`, the first of equals.
+pub fn best_sentence(
+    sentences: impl IntoIterator<Item = (f32, f32)>,
+    nearness: f32,
+) -> Option<usize> {
+    let scores = sentences
+        .into_iter()
+        .map(|(cosine, d)| cosine - nearness * d);
+    let best = scores.enumerate();
+    let best = best.max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)));
+    best.map(|(sentence, _)| sentence)
 }
 
 /// Retrieves answers with their rationales.
@@ -398,18 +419,20 @@ impl Gnn2r {
             true => {
                 let texts: Vec<&str> = found.sentences.iter().map(|s| s.text.as_str()).collect();
                 let similar = self.similarities(question, &texts)?;
-                let best = similar.iter().copied().enumerate();
-                // the first of equals: sentences come in the order of the candidates
-                let Some((best, cosine)) =
-                    best.max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)))
-                else {
+                let least = found.sentences.iter().map(|sentence| {
+                    let answers = sentence.answers.iter();
+                    let all = answers.map(|told| distance(told.candidate));
+                    all.fold(f32::INFINITY, f32::min)
+                });
+                let both = similar.iter().copied().zip(least);
+                let Some(best) = best_sentence(both, self.answering.nearness) else {
                     return Ok(None);
                 };
-                let best = &found.sentences[best];
+                let sentence = &found.sentences[best];
                 (
-                    best.text.clone(),
-                    0.5 * (1.0 + cosine),
-                    best.answers.clone(),
+                    sentence.text.clone(),
+                    0.5 * (1.0 + similar[best]),
+                    sentence.answers.clone(),
                 )
             }
             false => {
