@@ -11,8 +11,11 @@
 //! year that is over, so that dates sort; beside a bare year it counts as its year alone. Where a
 //! thing has several, the greatest counts. What has none is left out.
 //!
-//! `words.rs` reads the operations off the question.
+//! `words.rs` reads the operations off the question, `attributes.rs` knows which relations have
+//! values.
 
+mod attributes;
+mod tables;
 mod words;
 
 use std::cmp::Ordering;
@@ -21,7 +24,8 @@ use wherefore_graph::{EntityId, Graph, RelationId, edges_by_relation};
 
 use crate::error::Result;
 
-pub(crate) use words::{Asked, Attributes};
+pub(crate) use attributes::Attributes;
+pub(crate) use words::Asked;
 
 /// What is done with the ends of a plan.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -219,4 +219,62 @@ mod tests {
         let nothing = follow(&Selection::default(), &graph).unwrap();
         assert!(nothing.answers.is_empty() && nothing.reason.is_some());
     }
+
+    #[test]
+    fn ways_are_joined_and_ends_counted_and_ranked() {
+        let graph = MemoryGraph::from_names([
+            ("x", "in", "a"),
+            ("y", "in", "a"),
+            ("y", "in", "b"),
+            ("x", "size", "3"),
+            ("y", "size", "5"),
+        ]);
+        let entity = |name: &str| graph.entities_named(name, NameMatch::Exact).unwrap()[0];
+        let relation = |name: &str| graph.relation_named(name).unwrap().unwrap();
+        let into = Hop {
+            relation: relation("in"),
+            forward: false,
+        };
+        let done = |plan: Plan| {
+            let selection = Selection {
+                triples: graph.triples().map(|t| (t, 1.0)).collect(),
+                topics: vec![entity("a"), entity("b")],
+                plans: vec![plan],
+                ..Selection::default()
+            };
+            follow(&selection, &graph).unwrap()
+        };
+        let plan = Plan {
+            topic: entity("a"),
+            hops: vec![into],
+            score: 0.5,
+            ..Plan::default()
+        };
+        let joined = done(Plan {
+            also: vec![(entity("b"), vec![into])],
+            ..plan.clone()
+        });
+        assert_eq!(joined.answers.len(), 1);
+        // one triple from each topic
+        assert_eq!(
+            (joined.answers[0].entity, joined.answers[0].path.len()),
+            (entity("y"), 2)
+        );
+        let counted = done(Plan {
+            then: vec![measure::Operation::Count],
+            ..plan.clone()
+        });
+        let computed = counted.computed.unwrap();
+        assert_eq!((computed.number, computed.triples.len()), (2, 2));
+        let least = measure::Operation::Extreme {
+            relation: relation("size"),
+            most: false,
+        };
+        let ranked = done(Plan {
+            then: vec![least],
+            ..plan
+        });
+        assert_eq!(ranked.answers[0].entity, entity("x"));
+        assert_eq!(ranked.answers[0].measured.len(), 1);
+    }
 }

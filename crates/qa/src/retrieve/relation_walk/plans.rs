@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use wherefore_graph::{EntityId, Graph, Hop};
 
 use super::affinity::{Affinity, RelationWords};
-use super::align::{Aligner, Fit};
+use super::align::{Aligner, Fit, STRONG};
 use super::follow::follow;
 use super::kinds::Kinds;
 use super::reading::Reading;
@@ -225,17 +225,36 @@ impl Search<'_> {
             return Ok(None);
         };
         for &i in reading.phrase.iter().rev() {
-            if let Some(kind) = self.named_kind(reading, i) {
+            if let Some(kind) = self.named_kind(reading, i)
+                && !self.is_part(reading, i, affinity)
+            {
                 reading.target = Some(i);
                 return Ok(Some(kind));
             }
         }
+        // `people` and not `live`, `capitals` and not `lie`
+        let named = |i: &&usize| affinity.best[**i] >= STRONG;
+        if let Some(&i) = reading.phrase.iter().rev().find(named) {
+            reading.target = Some(i);
+        }
+        let target = reading.target.unwrap_or(target);
         // a word that names a relation is asked for by that name
         if affinity.best[target] >= NAMED {
             return Ok(None);
         }
         let word = &reading.words[target].text;
         self.known.kinds.near(word, &*self.walk.encoder)
+    }
+
+    /// Whether the word for a kind is part of the name of a relation: `airport code`, but neither
+    /// `countries speak` nor `country borders`.
+    fn is_part(&self, reading: &Reading, i: usize, affinity: &Affinity<'_>) -> bool {
+        let singular = |w: usize| !reading.words[w].text.ends_with('s');
+        let next = i + 1;
+        reading.phrase.contains(&next)
+            && singular(i)
+            && singular(next)
+            && affinity.best[next] >= NAMED
     }
 
     fn plan(&self, telling: &Told<'_>, path: &Scored) -> Result<Plan> {
@@ -414,4 +433,128 @@ fn is_weak(link: &Link, text: &str) -> bool {
 
 fn overlaps(span: Option<(usize, usize)>, taken: &[(usize, usize)]) -> bool {
     span.is_some_and(|(from, to)| taken.iter().any(|&(a, b)| from < b && to > a))
+}
+
+#[cfg(test)]
+mod tests {
+    use wherefore_graph::MemoryGraph;
+
+    use super::*;
+    use crate::PipelineConfig;
+
+    /// Five countries, three rivers, two continents, one king nowhere.
+    fn world() -> MemoryGraph {
+        let mut facts: Vec<(String, String, String)> = Vec::new();
+        let mut add = |head: &str, relation: &str, tail: &str| {
+            facts.push((head.into(), relation.into(), tail.into()));
+        };
+        for (name, continent, population, area, day) in [
+            ("France", "Europe", "67000000", "643801", "0843-08-10"),
+            ("Germany", "Europe", "83000000", "357022", "1871-01-18"),
+            ("Austria", "Europe", "8800000", "83871", "1918-11-12"),
+            ("Switzerland", "Europe", "8500000", "41277", "1291-08-01"),
+            ("Kenya", "Africa", "51000000", "580367", "1963-12-12"),
+        ] {
+            add(name, "type", "country");
+            add(name, "continent", continent);
+            add(name, "population", population);
+            add(name, "area", area);
+            add(name, "independence_date", day);
+        }
+        for (a, b) in [
+            ("France", "Germany"),
+            ("France", "Switzerland"),
+            ("Germany", "Switzerland"),
+            ("Germany", "Austria"),
+            ("Austria", "Switzerland"),
+        ] {
+            add(a, "borders", b);
+            add(b, "borders", a);
+        }
+        for (river, length, through) in [
+            ("Rhine", "1230", "Germany"),
+            ("Danube", "2850", "Germany"),
+            ("Seine", "777", "France"),
+        ] {
+            add(river, "type", "river");
+            add(river, "length", length);
+            add(river, "flows_through", through);
+        }
+        add("Danube", "flows_through", "Austria");
+        add("Nairobi", "type", "city");
+        add("Nairobi", "country", "Kenya");
+        add("Kenya", "capital", "Nairobi");
+        for continent in ["Europe", "Africa"] {
+            add(continent, "type", "continent");
+        }
+        MemoryGraph::from_names(facts)
+    }
+
+    fn answers(question: &str) -> Vec<String> {
+        let pipeline = PipelineConfig::default().build().unwrap();
+        let answer = pipeline
+            .answer(&Question::new(question), &world(), &mut ())
+            .unwrap();
+        let mut names: Vec<String> = answer.answers.into_iter().map(|a| a.name).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn kinds_topics_and_relations_lead_to_what_is_asked_for() {
+        for (question, names) in [
+            (
+                "Which rivers flow through Germany?",
+                vec!["Danube", "Rhine"],
+            ),
+            ("What is the capital of Kenya?", vec!["Nairobi"]),
+            (
+                "Which countries border both France and Austria?",
+                vec!["Germany", "Switzerland"],
+            ),
+            (
+                "Which rivers flow through Germany and Austria?",
+                vec!["Danube"],
+            ),
+        ] {
+            assert_eq!(answers(question), names, "{question}");
+        }
+    }
+
+    #[test]
+    fn things_are_counted_compared_and_ranked() {
+        for (question, names) in [
+            ("How many countries are in Europe?", vec!["4"]),
+            ("How many rivers are there?", vec!["3"]),
+            ("How many people live in Kenya?", vec!["51000000"]),
+            ("What is the longest river in Germany?", vec!["Danube"]),
+            (
+                "Which country in Europe has the smallest area?",
+                vec!["Switzerland"],
+            ),
+            ("Which is longer, the Rhine or the Seine?", vec!["Rhine"]),
+            (
+                "Which countries in Europe have more than 50 million inhabitants?",
+                vec!["France", "Germany"],
+            ),
+            (
+                "Which countries became independent after 1900?",
+                vec!["Austria", "Kenya"],
+            ),
+        ] {
+            assert_eq!(answers(question), names, "{question}");
+        }
+    }
+
+    #[test]
+    fn what_no_path_leads_to_is_refused() {
+        for question in [
+            "Who is the king of Kenya?",
+            "What is the unemployment rate of Germany?",
+            "Which volcanoes are in Germany?",
+            "What is the deepest river in Germany?",
+        ] {
+            assert_eq!(answers(question), [""; 0], "{question}");
+        }
+    }
 }

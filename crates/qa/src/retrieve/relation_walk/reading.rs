@@ -153,7 +153,7 @@ fn target(words: &[String], taken: &dyn Fn(usize) -> bool) -> Option<(usize, usi
     let is = |i: usize, list: &[&str]| words.get(i).is_some_and(|w| list.contains(&w.as_str()));
     for i in (0..words.len()).filter(|&i| !taken(i)) {
         if is(i, &["which", "what", "whats"]) {
-            return noun(words, i + 1, taken);
+            return after_topic(words, i + 1, taken).or_else(|| noun(words, i + 1, taken));
         }
         if is(i, &["who", "whom"]) {
             let named = is(i + 1, &["is", "are", "was", "were"]);
@@ -174,6 +174,21 @@ fn target(words: &[String], taken: &dyn Fn(usize) -> bool) -> Option<(usize, usi
         }
     }
     None
+}
+
+/// The phrase behind a topic that comes first: `members` of `which OPEC members`.
+fn after_topic(
+    words: &[String],
+    at: usize,
+    taken: &dyn Fn(usize) -> bool,
+) -> Option<(usize, usize)> {
+    let joins = |i: &usize| !taken(*i) && matches!(words[*i].as_str(), "of" | "the");
+    let topic = (at..words.len())
+        .find(|i| !joins(i))
+        .filter(|&i| taken(i))?;
+    let next = (topic..words.len()).find(|&i| !taken(i))?;
+    let is_noun = !is_stop_word(&words[next]) && !is_past(&words[next]);
+    is_noun.then(|| noun(words, next, taken)).flatten()
 }
 
 /// The first and the last word of the phrase that begins at or after `at`.
@@ -257,6 +272,9 @@ mod tests {
             ("which movies share actors with X1", "movies"),
             ("when was X1 released", "when"),
             ("what X1 is", "none"),
+            ("which X1 members are rich", "members"),
+            ("which of the X1 countries is the smallest", "countries"),
+            ("what did X1 direct", "none"),
         ] {
             let reading = read(text, "X1");
             assert_eq!(asked(&reading).unwrap_or("none"), target, "{text}");
