@@ -7,6 +7,8 @@ mod language;
 mod open;
 mod output;
 mod progress;
+mod prompt;
+mod world;
 
 use std::process::ExitCode;
 
@@ -30,6 +32,10 @@ fn main() -> ExitCode {
 fn run(args: &Args) -> Exit {
     let output = Output::new(&args.global);
     let done = match &args.command {
+        Command::Demo(args) => commands::demo::run(args, &output),
+        Command::Questions(args) => commands::questions::run(args, &output),
+        Command::Completions(args) => commands::manual::completions(args, &output),
+        Command::Man(args) => commands::manual::man(args, &output),
         Command::Ask(args) => commands::ask::run(args, &output),
         Command::Load(args) => commands::load::run(args, &output),
         Command::Add(args) => commands::change::run(args, Action::Add, &output),

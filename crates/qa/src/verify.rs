@@ -113,10 +113,13 @@ pub fn settle(
             id: graph.entity_term(candidate.entity)?.to_string(),
             confidence: candidate.confidence,
             rationale,
-            ungrounded: false,
+            measured: candidate.measured,
+            ..AnswerEntity::default()
         };
-        if answer.rationale.is_empty() {
-            let reason = if selection.topics.contains(&candidate.entity) {
+        let is_topic = selection.topics.contains(&candidate.entity);
+        let measured = is_topic && is_proved(&answer.measured, &evidence);
+        if answer.rationale.is_empty() && !measured {
+            let reason = if is_topic {
                 "the question itself names it"
             } else {
                 "no verified triples join it to a topic"
@@ -127,14 +130,20 @@ pub fn settle(
         }
     }
     for computed in conclusion.computed {
-        if verified(&computed.path) {
-            answers.push(AnswerEntity {
-                name: computed.name,
-                id: computed.id,
-                confidence: computed.confidence,
-                rationale: computed.path,
-                ungrounded: false,
-            });
+        // that there are none is proved by nothing but a form that was run
+        let proved = verified(&computed.path) && (by_form || !computed.path.is_empty());
+        let answer = AnswerEntity {
+            name: computed.name,
+            id: computed.id,
+            confidence: computed.confidence,
+            computed: true,
+            rationale: computed.path,
+            ..AnswerEntity::default()
+        };
+        if proved {
+            answers.push(answer);
+        } else {
+            without_proof(answer, "no verified triples can be counted", &mut answers);
         }
     }
     for name in conclusion.unmatched {
@@ -158,6 +167,20 @@ pub fn settle(
                 .unwrap_or_else(|| "the graph does not confirm the evidence of any answer".into()),
         ),
     };
+    let mut links = link_reports(links, graph)?;
+    for &topic in &selection.topics {
+        // a kind of thing can be a topic that no words were linked to
+        let id = graph.entity_term(topic)?.to_string();
+        if answered && links.iter().all(|link| link.id != id) {
+            let name = graph.entity_label(topic)?.into_owned();
+            links.push(LinkReport {
+                mention: name.clone(),
+                name,
+                id,
+                score: 1.0,
+            });
+        }
+    }
     Ok(Answer {
         question: question.text.clone(),
         status: if answered {
@@ -170,7 +193,7 @@ pub fn settle(
         // prose may speak of answers that were withheld
         text: conclusion.text.filter(|_| answered),
         evidence,
-        links: link_reports(links, graph)?,
+        links,
         llm: conclusion.llm,
         withheld,
         notes: conclusion.notes,
@@ -182,6 +205,20 @@ pub fn settle(
     })
 }
 
+/// Whether there are triples, and all of them were found.
+fn is_proved(triples: &[usize], evidence: &[Evidence]) -> bool {
+    let found = |&i: &usize| evidence.get(i).is_some_and(|e| e.verified);
+    !triples.is_empty() && triples.iter().all(found)
+}
+
+/// Everything in a conclusion that points into its selection.
+fn pointers(conclusion: &mut Conclusion) -> impl Iterator<Item = &mut usize> {
+    let answers = conclusion.answers.iter_mut();
+    let paths = answers.flat_map(|a| a.path.iter_mut().chain(&mut a.measured));
+    let computed = conclusion.computed.iter_mut();
+    paths.chain(computed.flat_map(|c| c.path.iter_mut()))
+}
+
 /// The best `most` triples and those of the paths; none where all stay. Paths point into it then.
 fn shortened(selection: &Selection, conclusion: &mut Conclusion, most: usize) -> Option<Selection> {
     let count = selection.triples.len();
@@ -191,8 +228,8 @@ fn shortened(selection: &Selection, conclusion: &mut Conclusion, most: usize) ->
         return None;
     }
     let mut kept: Vec<bool> = (0..count).map(|i| i < most).collect();
-    for answer in &conclusion.answers {
-        answer.path.iter().for_each(|i| kept[*i] = true);
+    for i in pointers(conclusion) {
+        kept.get_mut(*i).into_iter().for_each(|k| *k = true);
     }
     let mut place = Vec::with_capacity(count);
     let mut triples = Vec::new();
@@ -202,8 +239,8 @@ fn shortened(selection: &Selection, conclusion: &mut Conclusion, most: usize) ->
             triples.push(*triple);
         }
     }
-    for answer in &mut conclusion.answers {
-        answer.path.iter_mut().for_each(|i| *i = place[*i]);
+    for i in pointers(conclusion) {
+        *i = place.get(*i).copied().unwrap_or(usize::MAX);
     }
     Some(Selection {
         triples,
@@ -391,11 +428,13 @@ fn objection(
     evidence: &[EvidenceState],
     steps: &[Step<&str>],
 ) -> Option<String> {
-    if saved.rationale.is_empty() {
+    let is_topic = topics.contains(&saved.id.as_str());
+    let chosen = is_topic && !saved.measured.is_empty();
+    if saved.rationale.is_empty() && !chosen {
         return Some("it has no rationale".into());
     }
     let mut gone = 0;
-    for &i in &saved.rationale {
+    for &i in saved.rationale.iter().chain(&saved.measured) {
         match evidence.get(i) {
             None => {
                 return Some(format!(
@@ -410,8 +449,11 @@ fn objection(
     if gone > 0 {
         return Some(format!(
             "{gone} of the {} triples in its rationale no longer stand so in the graph",
-            saved.rationale.len()
+            saved.rationale.len() + saved.measured.len()
         ));
+    }
+    if saved.computed || chosen && saved.rationale.is_empty() {
+        return None;
     }
     if !leads(&saved.rationale, topics, saved.id.as_str(), steps) {
         return Some("its rationale does not join it to a topic".into());
@@ -583,6 +625,7 @@ mod tests {
             entity: EntityId(id),
             confidence: 1.0,
             path: path.to_vec(),
+            ..Candidate::default()
         };
         let settled = |answers| {
             let conclusion = Conclusion {
