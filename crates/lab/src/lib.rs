@@ -9,6 +9,7 @@
 pub mod aside;
 mod error;
 pub mod harness;
+pub mod label;
 pub mod linking;
 pub mod metrics;
 pub mod outcome;

@@ -6,9 +6,10 @@ use std::path::Path;
 
 use wherefore::graph::MemoryGraph;
 use wherefore::model::checkpoint::Checkpoint;
+use wherefore::model::qr_gat::Network;
 use wherefore::model::tensor::Device;
 use wherefore_lab::supervise::ShortestPaths;
-use wherefore_lab::train::{Labels, Progress, Settings, Task, TrainConfig, Trained, qr_gat};
+use wherefore_lab::train::{Labels, Progress, Settings, Task, TrainConfig, Trained, network};
 use wherefore_lab::{Error, GoldQuestion};
 
 const RELATIONS: [&str; 4] = ["mother", "employer", "home town", "favourite food"];
@@ -39,7 +40,7 @@ fn questions(people: std::ops::Range<usize>) -> Vec<GoldQuestion> {
 }
 
 fn config() -> TrainConfig {
-    let mut config = TrainConfig {
+    let mut config: TrainConfig = TrainConfig {
         encoder: "hashing".into(),
         epochs: 8,
         patience: 8,
@@ -70,7 +71,7 @@ fn train(
         init: None,
         restart: false,
     };
-    qr_gat(&task, config, &Device::Cpu, see)
+    network::<Network>(&task, config, &Device::Cpu, see)
 }
 
 fn weights(folder: &Path) -> Vec<f32> {

@@ -245,7 +245,7 @@ impl Error {
             Error::NoModel { method } => Some(format!(
                 "give a checkpoint with `--model CKPT`; `wherefore train {}` makes one from \
                  questions and answers",
-                if *method == "qsrag" { "qr-gat" } else { method }
+                method
             )),
             Error::NoGraphFolder => Some("build a graph folder with `wherefore load`".into()),
             Error::IndexFile { source, .. } if source.kind() == io::ErrorKind::StorageFull => {

@@ -13,6 +13,7 @@ pub(crate) mod ask;
 pub(crate) mod eval;
 pub(crate) mod index;
 pub(crate) mod info;
+pub(crate) mod label;
 pub(crate) mod link;
 pub(crate) mod load;
 pub(crate) mod model;
@@ -61,7 +62,7 @@ fn pipeline_config(
         return Err(UserError {
             code: "usage",
             message: "this method takes no checkpoint".into(),
-            hint: "leave `--model` out, or ask with `--method qsrag` or `--method gnn2r`".into(),
+            hint: "leave `--model` out, or ask with a method that is trained, such as `--method qsrag`".into(),
         }
         .into());
     }

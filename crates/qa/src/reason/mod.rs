@@ -3,9 +3,10 @@
 mod best_path;
 mod budget;
 mod candidates;
+mod chain_ends;
 mod plan;
 mod rationale;
-mod reply;
+pub(crate) mod reply;
 mod single_call;
 mod steps;
 
@@ -20,7 +21,10 @@ use crate::select::Selection;
 
 pub use best_path::{BestPath, BestPathConfig};
 pub use budget::Budget;
+pub(crate) use budget::Meter;
 pub use candidates::{Candidates, CandidatesConfig};
+pub use chain_ends::{ChainEnds, ChainEndsConfig};
+pub(crate) use plan::ends as plan_ends;
 pub use rationale::{Rationale, RationaleConfig};
 pub use single_call::{SingleCall, SingleCallConfig};
 pub use steps::{Choice, Steps, StepsConfig};
