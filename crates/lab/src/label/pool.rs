@@ -278,10 +278,10 @@ mod tests {
                     "Seal -> [mascot of] -> Giants -> [won] -> Series 2010".into(),
                     2
                 ),
-                ("Seal -> [born] -> 1996".into(), 1),
                 ("Seal -> [mascot of] -> Giants".into(), 1),
-                ("Series 2010 -> [year] -> 2010".into(), 2),
+                ("Seal -> [born] -> 1996".into(), 1),
                 ("Series 2010 <- [won] <- Giants".into(), 2),
+                ("Series 2010 -> [year] -> 2010".into(), 2),
             ]
         );
     }
