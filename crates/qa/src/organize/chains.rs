@@ -228,15 +228,11 @@ impl Page {
         // a chain between two topics is found from either
         if self.written.insert(text.clone()) {
             self.room -= text.len() + 1;
-            let mut path = Vec::new();
-            for triple in paths.iter().flat_map(|p| &p.triples) {
-                if !path.contains(triple) {
-                    path.push(*triple);
-                }
-            }
+            let mut seen = HashSet::new();
+            let triples = paths.iter().flat_map(|p| p.triples.iter().copied());
             self.lines.push(ContextLine {
                 text,
-                path,
+                path: triples.filter(|triple| seen.insert(*triple)).collect(),
                 score: paths.iter().map(|p| p.score).fold(0.0, f32::max),
             });
         }

@@ -122,6 +122,7 @@ fn read(
     graph: &dyn Graph,
 ) -> Result<Read> {
     let mut ends: Vec<(f32, f32, Candidate)> = Vec::new();
+    let mut places: HashMap<EntityId, usize> = HashMap::new();
     let mut doubt = 1.0;
     for chain in group {
         let mut top = 0.0f32;
@@ -140,15 +141,16 @@ fn read(
                 continue;
             }
             top = top.max(score);
-            match ends.iter_mut().find(|(_, _, c)| c.entity == entity) {
-                Some((_, _, known)) => known.path.extend(&path.triples),
+            match places.get(&entity) {
+                Some(place) => ends[*place].2.path.extend(&path.triples),
                 None => {
-                    let path_of = Candidate {
+                    let candidate = Candidate {
                         entity,
                         confidence: 0.0,
                         path: path.triples.clone(),
                     };
-                    ends.push((score, path.score, path_of));
+                    places.insert(entity, ends.len());
+                    ends.push((score, path.score, candidate));
                 }
             }
         }
