@@ -257,7 +257,7 @@ pub(crate) mod tests {
             let count = 8 * network.sizes().outputs();
             let labels: Vec<bool> = (0..count).map(|i| i % 3 == 0).collect();
             let all: Vec<Var> = network.parameters().values().cloned().collect();
-            let error = worst_error(&all, 2e-3, || {
+            let error = worst_error(&all, 1e-3, || {
                 let logits = network
                     .logits(
                         &[FIRST, SECOND],
@@ -268,7 +268,7 @@ pub(crate) mod tests {
                     .unwrap();
                 Ok(loss(&logits, &labels, vec![1.0; count]).unwrap())
             })?;
-            assert!(error < 2e-3, "{departs}: {error}");
+            assert!(error < 5e-3, "{departs}: {error}");
         }
         Ok(())
     }
