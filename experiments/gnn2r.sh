@@ -6,11 +6,13 @@
 #   SET: pq grouped wc metaqa freebase ablations robustness freebase13 speed; all if none
 #
 # DATA is the folder of benchmarks, WORK a folder for graphs, checkpoints and runs. Uses `wherefore`
-# from the PATH, or what WHEREFORE names; ENCODER is the encoder (`static` if none is named). Choices
+# from the PATH, or what WHEREFORE names; ENCODER is the encoder (`static` if none is named), DEVICE where
+# it is trained (`cpu` if nothing is said), ONLY a pattern of names to which trainings and runs are held,
+# so that several can go side by side. Choices
 # were made on validation parts: PathQuestion's and WC2014's own, every tenth line of MetaQA's qa_dev,
 # a seeded tenth of Freebase's training questions. The test parts are measured here alone.
 set -euo pipefail
-data=$1 work=$2 wherefore=${WHEREFORE:-wherefore} encoder=${ENCODER:-static}
+data=$1 work=$2 wherefore=${WHEREFORE:-wherefore} encoder=${ENCODER:-static} device=${DEVICE:-cpu} only=${ONLY:-.}
 shift 2
 sets=${*:-pq grouped wc metaqa freebase ablations robustness freebase13 speed}
 mkdir -p "$work"
@@ -20,13 +22,15 @@ graph() { # NAME FILE [OPTIONS]
     [ -d "$work/$1" ] || "$wherefore" load "$data/$2" "${@:3}" --out "$work/$1" --quiet
 }
 train() { # NAME GRAPH [OPTIONS]
-    [ -d "$work/models/$1" ] && [ ! -d "$work/models/$1.training" ] && return
+    [[ $1 =~ $only ]] || return 0
+    [ -d "$work/models/$1" ] && [ ! -d "$work/models/$1.training" ] && return 0
     mkdir -p "$work/models"
     printf '\n== train %s\n' "$1"
-    "$wherefore" train gnn2r --graph "$work/$2" --out "$work/models/$1" --encoder "$encoder" "${@:3}" 2>&1 |
-        tee "$work/models/$1.log" | grep -E '^pass|^learned|rror'
+    "$wherefore" train gnn2r --graph "$work/$2" --out "$work/models/$1" --encoder "$encoder" \
+        --device "$device" "${@:3}" 2>&1 | tee "$work/models/$1.log" | grep -E '^pass|^learned|rror'
 }
 run() { # NAME MODEL GRAPH QUESTIONS [OPTIONS]
+    [[ $1 =~ $only ]] || return 0
     printf '\n== %s\n' "$1"
     "$wherefore" eval --graph "$work/$3" --questions "$4" --out "$work/runs/$1" --model "$work/models/$2" \
         --quiet "${@:5}" | grep -E '^ +(hit@1|f1|hit|precision|recall) |rationale|^total|^retrieve'
@@ -57,14 +61,16 @@ if has grouped; then
     # all questions of one gold path on one side: paths whose checksum ends in 0 are valid, in 1 test
     for set in $pq; do
         IFS=: read -r name kb hops margin n second <<< "$set"
-        for part in train valid test; do cat "$data/pathquestion/$name.$part.txt"; done |
-            while IFS= read -r line; do
-                side=$(printf '%s' "${line##*$'\t'}" | cksum | cut -d' ' -f1)
-                printf '%s\t%s\n' "$((side % 10))" "$line"
-            done > "$work/$name.sides"
-        grep -P '^0\t' "$work/$name.sides" | cut -f2- > "$work/$name.grouped.valid.txt"
-        grep -P '^1\t' "$work/$name.sides" | cut -f2- > "$work/$name.grouped.test.txt"
-        grep -P '^[2-9]\t' "$work/$name.sides" | cut -f2- > "$work/$name.grouped.train.txt"
+        if [ ! -f "$work/$name.grouped.train.txt" ]; then
+            for part in train valid test; do cat "$data/pathquestion/$name.$part.txt"; done |
+                while IFS= read -r line; do
+                    side=$(printf '%s' "${line##*$'\t'}" | cksum | cut -d' ' -f1)
+                    printf '%s\t%s\n' "$((side % 10))" "$line"
+                done > "$work/$name.sides"
+            grep -P '^0\t' "$work/$name.sides" | cut -f2- > "$work/$name.grouped.valid.txt"
+            grep -P '^1\t' "$work/$name.sides" | cut -f2- > "$work/$name.grouped.test.txt"
+            grep -P '^[2-9]\t' "$work/$name.sides" | cut -f2- > "$work/$name.grouped.train.txt"
+        fi
         # shellcheck disable=SC2046
         train "$name-grouped" "$kb" --questions "$work/$name.grouped.train.txt" \
             --valid "$work/$name.grouped.valid.txt" $(settings "$hops" "$margin" "$n" "$second")
@@ -84,8 +90,10 @@ fi
 if has metaqa; then
     graph metaqa metaqa/kb.txt --format pipe
     for hops in 1 2 3; do
-        awk 'NR % 10 != 0' "$data/metaqa/$hops-hop/qa_dev.txt" > "$work/metaqa-$hops.txt"
-        awk 'NR % 100 == 0' "$data/metaqa/$hops-hop/qa_dev.txt" > "$work/metaqa-valid-$hops.txt"
+        [ -f "$work/metaqa-$hops.txt" ] ||
+            awk 'NR % 10 != 0' "$data/metaqa/$hops-hop/qa_dev.txt" > "$work/metaqa-$hops.txt"
+        [ -f "$work/metaqa-valid-$hops.txt" ] ||
+            awk 'NR % 100 == 0' "$data/metaqa/$hops-hop/qa_dev.txt" > "$work/metaqa-valid-$hops.txt"
         # shellcheck disable=SC2046
         train "metaqa-$hops" metaqa --questions "$work/metaqa-$hops.txt" \
             --valid "$work/metaqa-valid-$hops.txt" $(settings "$hops" 1.0 30 0.1) --set epochs=6

@@ -7,10 +7,11 @@
 #
 # DATA is the folder of benchmarks, WORK a folder for graphs and runs, CHECKPOINT what
 # `wherefore train` made; `walk` in its place takes the training-free walk. Uses `wherefore` from
-# the PATH, or what WHEREFORE names. Runs go on where they were stopped, and completions are kept.
+# the PATH, or what WHEREFORE names; ONLY is a pattern of names to which runs are held. Runs go on where
+# they were stopped, and completions are kept.
 set -euo pipefail
 data=$1 work=$2 checkpoint=$3 model=$4 count=${5:-60} tokens=${6:-1500}
-wherefore=${WHEREFORE:-wherefore}
+wherefore=${WHEREFORE:-wherefore} only=${ONLY:-.}
 mkdir -p "$work/configs"
 [ -d "$work/freebase" ] || "$wherefore" load "$data/freebase/triples.tsv" --out "$work/freebase" --quiet
 
@@ -25,6 +26,7 @@ asked="kind = \"single-call\"
 evidence_tokens = $tokens"
 
 run() { # NAME SELECT CONFIDENCE REASON [TOP]
+    [[ $1 =~ $only ]] || return 0
     printf '%s\n[retrieve]\n%s\n[select]\n%s\n[organize]\nkind = "triples"\nconfidence = %s\n[reason]\n%s\n' \
         "${5:-}" "$retrieve" "$2" "$3" "$4" > "$work/configs/$1.toml"
     printf '\n== %s\n' "$1"

@@ -94,9 +94,9 @@ pub struct RunLine {
     pub id: String,
     /// Entities and triples of the question's subgraph.
     pub subgraph: (usize, usize),
-    /// What had to be left out of it.
+    /// What had to be left out of it; the answer has `notes` of its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub notes: Vec<String>,
+    pub subgraph_notes: Vec<String>,
     /// Recall of the scored triples at each k.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub retrieval: Vec<RecallAtK>,
@@ -187,7 +187,7 @@ impl Observer for Watch<'_> {
                 scored.subgraph.entities().len(),
                 scored.subgraph.triples().len(),
             );
-            self.line.notes.clone_from(&scored.notes);
+            self.line.subgraph_notes.clone_from(&scored.notes);
             match self.recall(scored) {
                 Ok(recall) => self.line.retrieval = recall,
                 Err(error) => self.failed = Some(error),

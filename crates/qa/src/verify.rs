@@ -26,6 +26,30 @@ pub enum Ungrounded {
     Mark,
 }
 
+/// The rules by which a conclusion becomes an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rules {
+    /// What becomes of answers that nothing proves.
+    pub ungrounded: Ungrounded,
+    /// Triples that are handed out beside those of the rationales, where the reasoner knows what
+    /// it drew each answer from; without that all it saw are handed out.
+    pub max_evidence: usize,
+}
+
+impl Rules {
+    /// Triples that are handed out beside those of the rationales unless more are asked for.
+    pub const MAX_EVIDENCE: usize = 100;
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self {
+            ungrounded: Ungrounded::default(),
+            max_evidence: Self::MAX_EVIDENCE,
+        }
+    }
+}
+
 /// The answer that the graph confirms.
 ///
 /// The path that the reasoner followed is the rationale if the graph confirms it; otherwise the
@@ -34,10 +58,13 @@ pub fn settle(
     question: &Question,
     links: &[Link],
     selection: &Selection,
-    conclusion: Conclusion,
-    ungrounded: Ungrounded,
+    mut conclusion: Conclusion,
+    rules: Rules,
     graph: &dyn Graph,
 ) -> Result<Answer> {
+    let ungrounded = rules.ungrounded;
+    let shorter = shortened(selection, &mut conclusion, rules.max_evidence);
+    let selection = shorter.as_ref().unwrap_or(selection);
     let evidence = evidence(selection, graph)?;
     let steps: Vec<Step<EntityId>> = selection
         .triples
@@ -125,6 +152,36 @@ pub fn settle(
         notes: conclusion.notes,
         trace: conclusion.trace,
         ..Answer::default()
+    })
+}
+
+/// The best `most` triples and those of the paths; none where all stay. Paths point into it then.
+fn shortened(selection: &Selection, conclusion: &mut Conclusion, most: usize) -> Option<Selection> {
+    let count = selection.triples.len();
+    let known = |path: &[usize]| !path.is_empty() && path.iter().all(|i| *i < count);
+    let all_known = conclusion.answers.iter().all(|a| known(&a.path));
+    if count <= most || !all_known || conclusion.trace.is_some() {
+        return None;
+    }
+    let mut kept: Vec<bool> = (0..count).map(|i| i < most).collect();
+    for answer in &conclusion.answers {
+        answer.path.iter().for_each(|i| kept[*i] = true);
+    }
+    let mut place = Vec::with_capacity(count);
+    let mut triples = Vec::new();
+    for (triple, kept) in selection.triples.iter().zip(kept) {
+        place.push(triples.len());
+        if kept {
+            triples.push(*triple);
+        }
+    }
+    for answer in &mut conclusion.answers {
+        answer.path.iter_mut().for_each(|i| *i = place[*i]);
+    }
+    Some(Selection {
+        triples,
+        topics: selection.topics.clone(),
+        ..Selection::default()
     })
 }
 
@@ -446,16 +503,9 @@ mod tests {
                 answers,
                 ..Conclusion::default()
             };
-            let rule = Ungrounded::default();
-            settle(
-                &Question::new("?"),
-                &[],
-                &selection,
-                conclusion,
-                rule,
-                &graph,
-            )
-            .unwrap()
+            let rules = Rules::default();
+            let question = Question::new("?");
+            settle(&question, &[], &selection, conclusion, rules, &graph).unwrap()
         };
         let answer = settled(vec![candidate(2, &[0]), candidate(1, &[])]);
         assert!(!answer.evidence[0].verified && answer.evidence[1].verified);
@@ -466,5 +516,42 @@ mod tests {
         let answer = settled(vec![candidate(2, &[0])]);
         assert_eq!(answer.status, Status::Abstained);
         assert!(answer.reason.unwrap().contains("does not confirm"));
+    }
+    #[test]
+    fn beside_the_rationales_only_the_best_evidence_is_handed_out() {
+        let names: Vec<String> = (0..6).map(|i| format!("n{i}")).collect();
+        let triples = (1..6).map(|i| (names[0].as_str(), "r", names[i].as_str()));
+        let graph = MemoryGraph::from_names(triples);
+        let selection = Selection {
+            triples: (1..6).map(|i| (Triple::new(0, 0, i), 0.9)).collect(),
+            topics: vec![EntityId(0)],
+            ..Selection::default()
+        };
+        let settled = |path: &[usize], max_evidence| {
+            let answer = Candidate {
+                entity: EntityId(5),
+                confidence: 1.0,
+                path: path.to_vec(),
+            };
+            let conclusion = Conclusion {
+                answers: vec![answer],
+                ..Conclusion::default()
+            };
+            let rules = Rules {
+                max_evidence,
+                ..Rules::default()
+            };
+            let question = Question::new("?");
+            settle(&question, &[], &selection, conclusion, rules, &graph).unwrap()
+        };
+        // the best two, and the fifth, which proves the answer
+        let answer = settled(&[4], 2);
+        let tails: Vec<&str> = answer.evidence.iter().map(|e| e.tail.as_str()).collect();
+        assert_eq!(tails, ["n1", "n2", "n5"]);
+        assert_eq!(answer.answers[0].rationale, [2]);
+        // nobody knows what it was drawn from: all that was seen
+        let answer = settled(&[], 2);
+        assert_eq!(answer.evidence.len(), 5);
+        assert_eq!(answer.answers[0].rationale, [4]);
     }
 }

@@ -61,6 +61,11 @@ impl Network {
         Ok(self.forward(batch)?.1)
     }
 
+    /// Where its weights are.
+    pub(super) fn device(&self) -> &Device {
+        self.get("other").device()
+    }
+
     /// What relations of these labels sound like, along and against, `[1 or 2 · relations, hidden]`.
     pub(super) fn relations(&self, tokens: &Tokens) -> candle_core::Result<Tensor> {
         let along = mean(&encoders::read(&self.parameters, "relation", tokens, None)?)?;
@@ -178,7 +183,11 @@ impl Kept for Network {
 }
 
 fn halves(w: &Tensor, hidden: usize) -> candle_core::Result<[Tensor; 2]> {
-    Ok([w.narrow(1, 0, hidden)?, w.narrow(1, hidden, hidden)?])
+    // a card takes no strides between rows
+    Ok([
+        w.narrow(1, 0, hidden)?.contiguous()?,
+        w.narrow(1, hidden, hidden)?.contiguous()?,
+    ])
 }
 
 fn shapes(config: &Config) -> Vec<(String, Vec<usize>)> {

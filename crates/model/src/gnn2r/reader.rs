@@ -222,14 +222,14 @@ impl Reader {
                 count: 0,
             });
         }
-        let tokens = Tokens::new(labels, &Device::Cpu)?;
+        let tokens = Tokens::new(labels, self.network.device())?;
         let sound = self.network.relations(&tokens)?.detach();
         let count = labels.len();
         let layers = (1..=self.config.layers).map(|layer| -> Result<[Vec<f32>; 2]> {
             let get = |tensor: &str| -> Tensor {
                 self.network.parameters()[&format!("{layer}.{tensor}")].detach()
             };
-            let w_mr = get("w_m").narrow(1, hidden, hidden)?;
+            let w_mr = get("w_m").narrow(1, hidden, hidden)?.contiguous()?;
             let bias = get("b_m").unsqueeze(0)?;
             let product = sound.matmul(&w_mr.t()?)?.broadcast_add(&bias)?;
             let mut along: Vec<f32> = product.flatten_all()?.to_vec1()?;

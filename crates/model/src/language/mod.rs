@@ -21,6 +21,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::tensor::{Device, device};
 use crate::{Error, Result};
 
 pub use cache::{Cached, cache_folder};
@@ -266,7 +267,7 @@ impl<M: LanguageModel + ?Sized> LanguageModel for Arc<M> {
 
 /// Opens a language model by name: `http://…#MODEL`, `script:FILE`, the path of a GGUF file, or
 /// the name of a folder with a `model.gguf` in the models folder. A longer context than 8192
-/// tokens of a file follows its name: `FILE.gguf?context=32768`.
+/// tokens, and a graphics card, follow a file's name: `FILE.gguf?context=32768&device=cuda`.
 pub fn open(name: &str) -> Result<Arc<dyn LanguageModel>> {
     if name.starts_with("http://") || name.starts_with("https://") {
         return Ok(Arc::new(Remote::open(name)?));
@@ -274,17 +275,31 @@ pub fn open(name: &str) -> Result<Arc<dyn LanguageModel>> {
     if let Some(file) = name.strip_prefix("script:") {
         return Ok(Arc::new(Scripted::read(file)?));
     }
-    let (plain, context) = match name.split_once("?context=") {
-        Some((plain, context)) => {
-            let tokens = context.parse().map_err(|_| Error::BadOption {
-                option: "context",
-                given: context.to_owned(),
-                wanted: "a number of tokens".into(),
-            })?;
-            (plain, Some(tokens))
-        }
-        None => (name, None),
+    let (plain, options) = match name.rsplit_once('?') {
+        Some((plain, options)) if options.contains('=') => (plain, options),
+        _ => (name, ""),
     };
+    let (mut context, mut on) = (None, Device::Cpu);
+    for option in options.split('&').filter(|option| !option.is_empty()) {
+        match option.split_once('=') {
+            Some(("context", tokens)) => {
+                let tokens = tokens.parse().map_err(|_| Error::BadOption {
+                    option: "context",
+                    given: tokens.to_owned(),
+                    wanted: "a number of tokens".into(),
+                })?;
+                context = Some(tokens);
+            }
+            Some(("device", name)) => on = device(name)?,
+            _ => {
+                return Err(Error::BadOption {
+                    option: "llm",
+                    given: option.to_owned(),
+                    wanted: "`context=TOKENS` or `device=NAME` behind the file's name".into(),
+                });
+            }
+        }
+    }
     let mut path = crate::models::locate(plain)?;
     if path.is_dir() {
         path = path.join("model.gguf");
@@ -295,10 +310,7 @@ pub fn open(name: &str) -> Result<Arc<dyn LanguageModel>> {
             });
         }
     }
-    Ok(Arc::new(match context {
-        Some(tokens) => Local::with_context(&path, tokens)?,
-        None => Local::open(&path)?,
-    }))
+    Ok(Arc::new(Local::with(&path, context, &on)?))
 }
 
 /// Who looks on through a [`Watched`] model.

@@ -8,8 +8,9 @@
 //! L = mean over questions of the mean over (p, n) of max(cos(n, q) − cos(p, q) + ε', 0)
 //! ```
 //!
-//! After each pass the validation questions are answered; what counts is the share whose first answer
-//! is right, and where that is equal F1. A BERT is fine-tuned itself and kept as a whole model
+//! After each pass the validation questions are answered, with the threshold and the weight of
+//! nearness that suit them best; what counts is the share whose first answer is right, and where that
+//! is equal F1. A BERT is fine-tuned itself and kept as a whole model
 //! folder; any other encoder gets a small reader on top.
 
 use std::collections::HashMap;
@@ -29,7 +30,7 @@ use wherefore::model::gnn2r::tuned::{Base, Tuned};
 use wherefore::model::optimise::AdamWConfig;
 use wherefore::model::tensor::{Device, Tensor};
 use wherefore::model::{Encoder, Random, encode};
-use wherefore::retrieve::gnn2r::{ANSWERING, Gnn2r, Gnn2rConfig, SENTENCES};
+use wherefore::retrieve::gnn2r::{ANSWERING, Gnn2r, Gnn2rConfig, SENTENCES, best_sentence};
 
 use super::config::Gnn2rTrainConfig;
 use crate::aside;
@@ -86,8 +87,9 @@ impl Heard {
     }
 }
 
-/// Thresholds among which the validation questions choose.
+/// Thresholds and weights of nearness among which the validation questions choose.
 const THRESHOLDS: [f32; 9] = [1.0, 1.05, 1.1, 1.2, 1.4, 1.7, 2.0, 3.0, 5.0];
+const NEARNESSES: [f32; 7] = [0.0, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0];
 
 /// Trains the sentence encoder, unless it has no passes to take; tells how well both steps answer.
 pub(super) fn train(
@@ -124,7 +126,7 @@ pub(super) fn train(
     let heard = {
         let explorer = explorer(config.answering.candidates, config.answering.reach)?;
         explored(&material.judged, &mut tell, |i| {
-            heard(task, material, &explorer, i)
+            heard(task, config, material, &explorer, i)
         })?
     };
     let name = config.answering.encoder.as_ref().unwrap_or(&config.encoder);
@@ -146,8 +148,8 @@ pub(super) fn train(
     let encoder = encode::open(name)?;
     if !fine_tunes || spoke.is_empty() {
         let texts = |texts: &[&str]| Ok(encoder.encode(texts)?.into_values());
-        let chosen = chosen(&heard, encoder.dim(), texts)?;
-        return Ok((Vec::new(), calibrate(task.out, config, &heard, &chosen)?));
+        let cosines = cosines(&heard, encoder.dim(), texts)?;
+        return Ok((Vec::new(), calibrate(task.out, config, &heard, &cosines)?));
     }
     let lesson = Common {
         config,
@@ -190,16 +192,13 @@ pub(super) fn train(
     };
     // with the encoder that was kept, as it will answer
     let explorer = explorer(config.answering.candidates, config.answering.reach)?;
-    let chosen: Vec<Option<usize>> = (heard.par_iter())
+    let cosines: Vec<Vec<f32>> = (heard.par_iter())
         .map(|one| {
             let texts: Vec<&str> = one.sentences.iter().map(|s| s.0.as_str()).collect();
-            let similar = explorer.similarities(&one.question, &texts)?;
-            let best = similar.iter().enumerate();
-            let best = best.max_by(|a, b| a.1.total_cmp(b.1).then(b.0.cmp(&a.0)));
-            Ok(best.map(|(sentence, _)| sentence))
+            Ok(explorer.similarities(&one.question, &texts)?)
         })
         .collect::<Result<_>>()?;
-    Ok((epochs, calibrate(task.out, config, &heard, &chosen)?))
+    Ok((epochs, calibrate(task.out, config, &heard, &cosines)?))
 }
 
 /// Runs `one` on all cores, block by block.
@@ -253,6 +252,7 @@ fn spoke(
 /// What each sentence of a validation question would answer.
 fn heard(
     task: &Task<'_>,
+    config: &Gnn2rTrainConfig,
     material: &Material,
     explorer: &Gnn2r,
     index: usize,
@@ -265,11 +265,16 @@ fn heard(
     let found = explorer.explore(&question.question, &topics, &[], graph)?;
     let subgraph = &found.around.subgraph;
     let sentences = found.sentences.iter().map(|sentence| {
-        let mut near: Vec<(f32, bool)> = (sentence.answers.iter())
-            .map(|told| {
-                let entity = subgraph.entities()[told.candidate as usize];
+        let mut told: Vec<u32> = sentence.answers.iter().map(|told| told.candidate).collect();
+        if config.answering.complete {
+            let more = found.completed(sentence, &config.answering.trails);
+            told.extend(more.into_iter().map(|(entity, _)| entity));
+        }
+        let mut near: Vec<(f32, bool)> = (told.into_iter())
+            .map(|local| {
+                let entity = subgraph.entities()[local as usize];
                 let right = answers.binary_search(&entity).is_ok();
-                (found.near.distances[told.candidate as usize], right)
+                (found.near.distances[local as usize], right)
             })
             .collect();
         near.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -282,13 +287,13 @@ fn heard(
     }))
 }
 
-/// The sentence of each validation question that is most like it, by vectors of texts, rows of `dim`
+/// The cosines of each validation question with its sentences, by vectors of texts, rows of `dim`
 /// numbers.
-fn chosen(
+fn cosines(
     heard: &[Heard],
     dim: usize,
     mut vectors: impl FnMut(&[&str]) -> Result<Vec<f32>>,
-) -> Result<Vec<Option<usize>>> {
+) -> Result<Vec<Vec<f32>>> {
     let mut row: HashMap<&str, usize> = HashMap::new();
     let mut texts = Vec::new();
     for one in heard {
@@ -305,24 +310,24 @@ fn chosen(
         rows.extend(vectors(block)?);
     }
     let vector = |text: &str| &rows[row[text] * dim..][..dim];
-    let best = |one: &Heard| {
+    let cosines = |one: &Heard| -> Vec<f32> {
         let asked = vector(&one.question);
         let cosine = |(text, _): &(String, _)| -> f32 {
             vector(text).iter().zip(asked).map(|(x, y)| x * y).sum()
         };
-        let cosines = one.sentences.iter().map(cosine).enumerate();
-        let best = cosines.max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)));
-        best.map(|(sentence, _)| sentence)
+        one.sentences.iter().map(cosine).collect()
     };
-    Ok(heard.iter().map(best).collect())
+    Ok(heard.iter().map(cosines).collect())
 }
 
-/// How good the answers of the chosen sentences are.
-fn spoken(heard: &[Heard], chosen: &[Option<usize>], threshold: f32) -> Spoken {
+/// How good the answers of the best sentences are.
+fn spoken(heard: &[Heard], cosines: &[Vec<f32>], threshold: f32, nearness: f32) -> Spoken {
     let mut sum = Spoken::default();
-    for (one, sentence) in heard.iter().zip(chosen) {
-        if let Some(sentence) = sentence {
-            let (hit, f1) = one.worth(*sentence, threshold);
+    for (one, cosines) in heard.iter().zip(cosines) {
+        let least = |near: &[(f32, bool)]| near.first().map_or(f32::INFINITY, |first| first.0);
+        let least = one.sentences.iter().map(|(_, near)| least(near));
+        if let Some(best) = best_sentence(cosines.iter().copied().zip(least), nearness) {
+            let (hit, f1) = one.worth(best, threshold);
             sum.hit_at_1 += f64::from(u8::from(hit));
             sum.f1 += f1;
         }
@@ -334,33 +339,46 @@ fn spoken(heard: &[Heard], chosen: &[Option<usize>], threshold: f32) -> Spoken {
     }
 }
 
-/// Gives the checkpoint the threshold with the best F1 on the validation questions; the first of
-/// equals.
+/// The threshold and the weight of nearness with the best answers to the validation questions; the
+/// settings' own, or the first, of equals.
+fn best_settings(
+    config: &Gnn2rTrainConfig,
+    heard: &[Heard],
+    cosines: &[Vec<f32>],
+) -> (f32, f32, Spoken) {
+    let own = (config.answering.threshold, config.answering.nearness);
+    let grid = NEARNESSES.iter().flat_map(|&nearness| {
+        THRESHOLDS
+            .iter()
+            .map(move |&threshold| (threshold, nearness))
+    });
+    let mut best = (own.0, own.1, spoken(heard, cosines, own.0, own.1));
+    for (threshold, nearness) in grid {
+        let new = spoken(heard, cosines, threshold, nearness);
+        if new.hit_at_1 + new.f1 > best.2.hit_at_1 + best.2.f1 + 1e-9 {
+            best = (threshold, nearness, new);
+        }
+    }
+    best
+}
+
+/// Gives the checkpoint the settings with which the validation questions are answered best.
 fn calibrate(
     out: &Path,
     config: &Gnn2rTrainConfig,
     heard: &[Heard],
-    chosen: &[Option<usize>],
+    cosines: &[Vec<f32>],
 ) -> Result<Spoken> {
-    let mut best = (
-        config.answering.threshold,
-        spoken(heard, chosen, config.answering.threshold),
-    );
-    for threshold in THRESHOLDS {
-        let new = spoken(heard, chosen, threshold);
-        if new.f1 > best.1.f1 + 1e-9 {
-            best = (threshold, new);
-        }
-    }
+    let (threshold, nearness, best) = best_settings(config, heard, cosines);
     let mut description = checkpoint::read_description(out)?;
     let mut answering = config.answering.clone();
-    answering.threshold = best.0;
+    (answering.threshold, answering.nearness) = (threshold, nearness);
     description
         .training
         .insert(ANSWERING.into(), json!(answering));
-    description.metrics.insert("answers".into(), json!(best.1));
+    description.metrics.insert("answers".into(), json!(best));
     aside::write_json(&out.join("config.json"), &description)?;
-    Ok(best.1)
+    Ok(best)
 }
 
 /// What both kinds of encoders learn from.
@@ -385,9 +403,8 @@ impl Common<'_> {
         dim: usize,
         vectors: impl FnMut(&[&str]) -> Result<Vec<f32>>,
     ) -> Result<Spoken> {
-        let chosen = chosen(self.heard, dim, vectors)?;
-        let threshold = self.config.answering.threshold;
-        Ok(spoken(self.heard, &chosen, threshold))
+        let cosines = cosines(self.heard, dim, vectors)?;
+        Ok(best_settings(self.config, self.heard, &cosines).2)
     }
 
     fn batches(&self, epoch: u32) -> Vec<Vec<usize>> {
@@ -587,13 +604,13 @@ mod tests {
             Ok(texts.iter().flat_map(row).collect())
         };
         let heard = [one("like a"), one("like b")];
-        let chosen = chosen(&heard, 2, vectors).unwrap();
-        assert_eq!(chosen, [Some(0), Some(1)]);
+        let cosines = cosines(&heard, 2, vectors).unwrap();
+        assert_eq!(cosines, [[1.0, 0.0], [0.0, 1.0]]);
         // within 1.2: both of two answers; within 1: one of two; within 2: two of three given
         assert_eq!(heard[0].worth(0, 1.2), (true, 1.0));
         assert_eq!(heard[0].worth(0, 1.0), (true, 2.0 / 3.0));
         assert_eq!(heard[0].worth(0, 2.0), (true, 0.8));
-        let spoken = spoken(&heard, &chosen, 1.2);
+        let spoken = spoken(&heard, &cosines, 1.2, 0.0);
         assert!((spoken.hit_at_1 - 0.5).abs() < 1e-9 && (spoken.f1 - 0.5).abs() < 1e-9);
         let better = Spoken {
             f1: 0.6,

@@ -16,6 +16,7 @@ use candle_core::quantized::QTensor;
 use candle_core::{Device, Tensor};
 use pulp::Arch;
 
+use super::Engine;
 use super::attention::{Cache, Heads};
 use super::family::{Rotation, Shape};
 use super::gguf::Gguf;
@@ -33,6 +34,8 @@ pub(super) struct Decoder {
     /// Angles are divided by these, where the file has them.
     stretch: Option<Vec<f32>>,
     vocabulary: usize,
+    tokens: Vec<u32>,
+    caches: Vec<Cache>,
 }
 
 struct Layer {
@@ -47,23 +50,6 @@ struct Layer {
     down: Linear,
     feed_post_norm: Option<Vec<f32>>,
     heads: Heads,
-}
-
-/// What was read so far: its tokens, and each layer's keys and values.
-#[derive(Debug, Default)]
-pub(super) struct Memory {
-    pub(super) tokens: Vec<u32>,
-    layers: Vec<Cache>,
-}
-
-impl Memory {
-    /// Forgets all from this token on.
-    pub(super) fn truncate(&mut self, length: usize) {
-        self.tokens.truncate(length);
-        for layer in &mut self.layers {
-            layer.truncate(length);
-        }
-    }
 }
 
 impl Decoder {
@@ -120,15 +106,17 @@ impl Decoder {
             output,
             stretch,
             vocabulary,
+            tokens: Vec::new(),
+            caches: (0..shape.layers).map(|_| Cache::default()).collect(),
             shape,
         })
     }
 
-    /// Reads tokens after those in memory; the logits of what follows the last one.
-    pub(super) fn read_on(&self, tokens: &[u32], memory: &mut Memory) -> Result<Vec<f32>> {
-        let before = memory.tokens.len();
-        memory.layers.resize_with(self.layers.len(), Cache::default);
-        let angles = |rotation| self.angles(rotation, before, tokens.len());
+    /// The logits of what follows the last token.
+    fn logits(&self, tokens: &[u32], caches: &mut [Cache]) -> Result<Vec<f32>> {
+        let before = self.tokens.len();
+        let stretch = self.stretch.as_deref();
+        let angles = |rotation: &Rotation| rotation.angles(stretch, before, tokens.len());
         let far = angles(&self.shape.rotation);
         let near = match &self.shape.window_rotation {
             same if *same == self.shape.rotation => None,
@@ -137,7 +125,7 @@ impl Decoder {
         let width = self.shape.width;
         let mut x = self.embed(tokens)?;
         let last = self.layers.len() - 1;
-        for (i, (layer, cache)) in self.layers.iter().zip(&mut memory.layers).enumerate() {
+        for (i, (layer, cache)) in self.layers.iter().zip(caches).enumerate() {
             let angles = near.as_ref().filter(|_| layer.heads.window.is_some());
             let mut mixed = self.attend(layer, &x, angles.unwrap_or(&far), cache)?;
             if i == last {
@@ -149,7 +137,6 @@ impl Decoder {
             let fed = self.feed(layer, &x)?;
             add(&mut x, &fed);
         }
-        memory.tokens.extend_from_slice(tokens);
         let mut logits = self.output.product(&self.normed(&x, &self.norm))?;
         if let Some(cap) = self.shape.final_cap {
             logits.iter_mut().for_each(|x| *x = cap * (*x / cap).tanh());
@@ -251,25 +238,26 @@ impl Decoder {
         });
         out
     }
+}
 
-    /// Cosine and sine of each pair at each position, `[tokens, pairs]`.
-    fn angles(&self, rotation: &Rotation, before: usize, tokens: usize) -> Vec<(f32, f32)> {
-        let pairs = rotation.size / 2;
-        let speeds: Vec<f32> = (0..pairs)
-            .map(|i| {
-                let speed = rotation.base.powf(-2.0 * i as f32 / rotation.size as f32);
-                let stretch = self.stretch.as_ref().map_or(1.0, |s| s[i]);
-                speed / (stretch * rotation.factor)
-            })
-            .collect();
-        let mut angles = Vec::with_capacity(tokens * pairs);
-        for position in before..before + tokens {
-            for speed in &speeds {
-                let (sine, cosine) = (position as f32 * speed).sin_cos();
-                angles.push((cosine, sine));
-            }
+impl Engine for Decoder {
+    fn tokens(&self) -> &[u32] {
+        &self.tokens
+    }
+
+    fn truncate(&mut self, length: usize) {
+        self.tokens.truncate(length);
+        for cache in &mut self.caches {
+            cache.truncate(length);
         }
-        angles
+    }
+
+    fn read_on(&mut self, tokens: &[u32]) -> Result<Vec<f32>> {
+        let mut caches = std::mem::take(&mut self.caches);
+        let logits = self.logits(tokens, &mut caches);
+        self.caches = caches;
+        self.tokens.extend_from_slice(tokens);
+        logits
     }
 }
 

@@ -150,3 +150,30 @@ impl Shape {
         matches!(self.family, Family::Gemma | Family::Gemma2 | Family::Gemma3)
     }
 }
+
+impl Rotation {
+    /// Cosine and sine of each pair at each position, `[tokens, pairs]`; angles are divided by
+    /// `stretch` too, where a file has it.
+    pub(super) fn angles(
+        &self,
+        stretch: Option<&[f32]>,
+        before: usize,
+        tokens: usize,
+    ) -> Vec<(f32, f32)> {
+        let pairs = self.size / 2;
+        let speeds: Vec<f32> = (0..pairs)
+            .map(|i| {
+                let speed = self.base.powf(-2.0 * i as f32 / self.size as f32);
+                speed / (stretch.map_or(1.0, |s| s[i]) * self.factor)
+            })
+            .collect();
+        let mut angles = Vec::with_capacity(tokens * pairs);
+        for position in before..before + tokens {
+            for speed in &speeds {
+                let (sine, cosine) = (position as f32 * speed).sin_cos();
+                angles.push((cosine, sine));
+            }
+        }
+        angles
+    }
+}

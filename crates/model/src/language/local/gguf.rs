@@ -129,12 +129,23 @@ impl Gguf {
         rows: usize,
         columns: usize,
     ) -> Result<Arc<QTensor>> {
-        Ok(Arc::new(self.tensor(name, &[rows, columns])?))
+        self.matrix_on(name, rows, columns, &Device::Cpu)
+    }
+
+    /// The same, in a device's memory.
+    pub(super) fn matrix_on(
+        &mut self,
+        name: &str,
+        rows: usize,
+        columns: usize,
+        device: &Device,
+    ) -> Result<Arc<QTensor>> {
+        Ok(Arc::new(self.tensor(name, &[rows, columns], device)?))
     }
 
     /// The numbers of a tensor with one axis.
     pub(super) fn vector(&mut self, name: &str, length: usize) -> Result<Vec<f32>> {
-        let tensor = self.tensor(name, &[length])?;
+        let tensor = self.tensor(name, &[length], &Device::Cpu)?;
         Ok(tensor.dequantize(&Device::Cpu)?.to_vec1()?)
     }
 
@@ -145,7 +156,7 @@ impl Gguf {
         Ok(None)
     }
 
-    fn tensor(&mut self, name: &str, shape: &[usize]) -> Result<QTensor> {
+    fn tensor(&mut self, name: &str, shape: &[usize], device: &Device) -> Result<QTensor> {
         let Some(info) = self.content.tensor_infos.get(name) else {
             return Err(Error::MissingTensor {
                 path: self.path.clone(),
@@ -162,7 +173,7 @@ impl Gguf {
             });
         }
         let offset = self.content.tensor_data_offset;
-        info.read(&mut self.reader, offset, &Device::Cpu)
+        info.read(&mut self.reader, offset, device)
             .map_err(|e| Error::BadGguf {
                 path: self.path.clone(),
                 reason: format!("tensor `{name}`: {}", first_line(&e)),

@@ -5,6 +5,7 @@
 
 mod attention;
 mod blocks;
+mod card;
 mod decoder;
 mod family;
 mod gguf;
@@ -22,9 +23,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
+use candle_core::Device;
+
 use super::{Completion, Decoding, Finish, LanguageModel, Progress, Prompt, Watch};
 use crate::{Error, Random, Result};
-use decoder::{Decoder, Memory};
+use card::Card;
+use decoder::Decoder;
 use family::Shape;
 use gguf::Gguf;
 use template::Part;
@@ -43,36 +47,54 @@ pub struct Local {
     context: usize,
     tokenizer: Tokenizer,
     template: Option<String>,
-    decoder: Decoder,
     // one text at a time: each has all cores
-    memory: Mutex<Memory>,
+    engine: Mutex<Box<dyn Engine>>,
+}
+
+/// What runs the decoder, and remembers what it has read.
+trait Engine: Send {
+    /// What was read so far.
+    fn tokens(&self) -> &[u32];
+
+    /// Forgets all from this token on.
+    fn truncate(&mut self, length: usize);
+
+    /// Reads tokens after those it remembers; the logits of what follows the last one. After an
+    /// error all is to be forgotten.
+    fn read_on(&mut self, tokens: &[u32]) -> Result<Vec<f32>>;
 }
 
 impl Local {
     /// Opens a file with the context it was made for, but at most 8192 tokens.
     pub fn open(path: &Path) -> Result<Self> {
-        Self::with_context(path, DEFAULT_CONTEXT)
+        Self::with(path, None, &Device::Cpu)
     }
 
-    /// Opens a file with a context of at most so many tokens.
-    pub fn with_context(path: &Path, context: usize) -> Result<Self> {
+    /// Opens a file with a context of at most so many tokens, run by a device.
+    pub fn with(path: &Path, context: Option<usize>, device: &Device) -> Result<Self> {
         let mut gguf = Gguf::open(path)?;
         let shape = Shape::read(&gguf)?;
         let tokenizer = Tokenizer::read(&gguf)?;
         let template = gguf
             .text_or_none("tokenizer.chat_template")
             .map(str::to_owned);
-        let identity = gguf.identity()?;
-        let context = context.clamp(1, shape.context);
-        let decoder = Decoder::read(&mut gguf, shape, tokenizer.len())?;
+        let mut identity = gguf.identity()?;
+        if !device.is_cpu() {
+            // other kernels round otherwise, and a close call may then fall otherwise
+            identity.push_str(":card");
+        }
+        let context = context.unwrap_or(DEFAULT_CONTEXT).clamp(1, shape.context);
+        let engine: Box<dyn Engine> = match device {
+            Device::Cpu => Box::new(Decoder::read(&mut gguf, shape, tokenizer.len())?),
+            _ => Box::new(Card::read(&mut gguf, shape, tokenizer.len(), device)?),
+        };
         Ok(Self {
             path: path.into(),
             identity,
             context,
             tokenizer,
             template,
-            decoder,
-            memory: Mutex::new(Memory::default()),
+            engine: Mutex::new(engine),
         })
     }
 
@@ -114,24 +136,24 @@ impl Local {
     fn read(
         &self,
         tokens: &[u32],
-        memory: &mut Memory,
+        engine: &mut dyn Engine,
         deadline: Option<Instant>,
         watch: &mut Watch<'_>,
     ) -> Result<Option<Vec<f32>>> {
-        let same = memory.tokens.iter().zip(tokens);
+        let same = engine.tokens().iter().zip(tokens);
         let shared = same.take_while(|(a, b)| a == b).count();
         // the last token is read in any case: its logits are asked for
-        memory.truncate(shared.min(tokens.len() - 1));
+        engine.truncate(shared.min(tokens.len() - 1));
         let total = tokens.len();
         let mut logits = None;
-        while memory.tokens.len() < total {
-            let done = memory.tokens.len();
+        while engine.tokens().len() < total {
+            let done = engine.tokens().len();
             let progress = Progress::Reading { done, total };
             if watch(progress) == ControlFlow::Break(()) || is_over(deadline) {
                 return Ok(None);
             }
             let batch = &tokens[done..total.min(done + BATCH)];
-            logits = Some(self.decoder.read_on(batch, memory)?);
+            logits = Some(engine.read_on(batch)?);
         }
         let progress = Progress::Reading { done: total, total };
         if watch(progress) == ControlFlow::Break(()) {
@@ -173,11 +195,11 @@ impl LanguageModel for Local {
                 context: self.context,
             });
         }
-        let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
-        let read = self.read(&tokens, &mut memory, deadline, watch);
+        let mut engine = self.engine.lock().unwrap_or_else(PoisonError::into_inner);
+        let read = self.read(&tokens, &mut **engine, deadline, watch);
         if read.is_err() {
             // half a token may be in it
-            *memory = Memory::default();
+            engine.truncate(0);
         }
         let mut text = Text::new(&decoding.stop);
         let mut written = Vec::new();
@@ -204,7 +226,7 @@ impl LanguageModel for Local {
                 if is_over(deadline) {
                     break Finish::Stopped;
                 }
-                logits = self.decoder.read_on(&[token], &mut memory)?;
+                logits = engine.read_on(&[token])?;
             };
             text.tell_rest(watch);
         }

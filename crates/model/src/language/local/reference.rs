@@ -189,13 +189,17 @@ fn make(path: &Path, family: &str, layers: usize, tokenizer: (Vec<(&str, Value)>
 fn model(name: &str) -> Local {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("model.gguf");
-    match name {
-        "gemma" => make(&path, name, 2, by_pieces(false)),
-        "llama-pieces" => make(&path, "llama", 2, by_pieces(true)),
-        "gemma3" => make(&path, name, 7, byte_level()),
-        _ => make(&path, name, 2, byte_level()),
-    }
+    make_case(&path, name);
     Local::open(&path).unwrap()
+}
+
+fn make_case(path: &Path, name: &str) {
+    match name {
+        "gemma" => make(path, name, 2, by_pieces(false)),
+        "llama-pieces" => make(path, "llama", 2, by_pieces(true)),
+        "gemma3" => make(path, name, 7, byte_level()),
+        _ => make(path, name, 2, byte_level()),
+    }
 }
 
 fn fixture() -> Fixture {
@@ -210,19 +214,45 @@ fn every_family_reads_and_writes_as_llama_cpp_does() {
         let model = model(name);
         let prompt = Prompt::Plain(fixture.prompt.clone());
         assert_eq!(model.tokens(&prompt).unwrap(), case.tokens, "{name}");
-        let mut memory = Memory::default();
-        let mut logits = model.decoder.read_on(&case.tokens, &mut memory).unwrap();
-        let mut top = logits.clone();
-        top.sort_by(|a, b| b.total_cmp(a));
-        for (found, want) in top.iter().zip(&case.top) {
-            assert!((found - want).abs() < 2e-3, "{name}: {found} {want}");
-        }
-        let mut random = Random::new(0);
-        for want in &case.written {
-            let token = sample::next(&mut logits, &[], &Decoding::default(), &mut random);
-            assert_eq!(token, *want, "{name}");
-            logits = model.decoder.read_on(&[token], &mut memory).unwrap();
-        }
+        let mut engine = model.engine.lock().unwrap();
+        compare(name, case, &mut **engine);
+    }
+}
+
+#[test]
+fn the_tensors_of_a_card_read_and_write_as_llama_cpp_does() {
+    let fixture = fixture();
+    let folder = tempfile::tempdir().unwrap();
+    for (name, case) in &fixture.cases {
+        let path = folder.path().join(name);
+        make_case(&path, name);
+        let mut gguf = Gguf::open(&path).unwrap();
+        let shape = Shape::read(&gguf).unwrap();
+        let vocabulary = Tokenizer::read(&gguf).unwrap().len();
+        let mut card = Card::read(&mut gguf, shape, vocabulary, &Device::Cpu).unwrap();
+        compare(name, case, &mut card);
+        // what is forgotten and read again gives the same
+        card.truncate(case.tokens.len() - 2);
+        let rest = &case.tokens[case.tokens.len() - 2..];
+        let largest = |logits: Vec<f32>| logits.into_iter().fold(f32::MIN, f32::max);
+        let again = largest(card.read_on(rest).unwrap());
+        assert!((again - case.top[0]).abs() < 2e-3, "{name}: {again}");
+    }
+}
+
+/// Holds an engine against what llama.cpp gave.
+fn compare(name: &str, case: &Case, engine: &mut dyn Engine) {
+    let mut logits = engine.read_on(&case.tokens).unwrap();
+    let mut top = logits.clone();
+    top.sort_by(|a, b| b.total_cmp(a));
+    for (found, want) in top.iter().zip(&case.top) {
+        assert!((found - want).abs() < 2e-3, "{name}: {found} {want}");
+    }
+    let mut random = Random::new(0);
+    for want in &case.written {
+        let token = sample::next(&mut logits, &[], &Decoding::default(), &mut random);
+        assert_eq!(token, *want, "{name}");
+        logits = engine.read_on(&[token]).unwrap();
     }
 }
 
