@@ -100,6 +100,7 @@ pub(crate) enum Command {
     Link(Link),
     Questions(Questions),
     Train(Train),
+    Label(Label),
     Eval(Eval),
     Score(Score),
     Report(Report),
@@ -211,6 +212,9 @@ pub(crate) struct Ask {
     /// Read at most this many triples as evidence
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) top_k: Option<u32>,
+    /// Follow chains of evidence for at most this many steps; 0 means any number (`organize = chains`)
+    #[arg(long, value_name = "N")]
+    pub(crate) max_length: Option<usize>,
     /// Write a page with the evidence as a picture: topics purple, answers green
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
@@ -414,10 +418,12 @@ Examples:
   wherefore train qr-gat --graph metaqa --questions qa_train.txt --valid qa_dev.txt --out ckpt
   wherefore train qr-gat --graph movies --questions mine.jsonl --out ckpt --set neighbourhood.hops=3
   wherefore train qr-gat --questions rog_webqsp_train.parquet --out ckpt --encoder minilm
-  wherefore train gnn2r --graph 2h-kb --questions PQ-2H.train.txt --valid PQ-2H.valid.txt --out ckpt")]
+  wherefore train gnn2r --graph 2h-kb --questions PQ-2H.train.txt --valid PQ-2H.valid.txt --out ckpt
+  wherefore train relation-plan --graph metaqa --questions qa_dev.txt --out ckpt
+  wherefore train distance-mlp --graph freebase --questions train.jsonl --labels labels.jsonl --out ckpt")]
 pub(crate) struct Train {
     /// The method
-    #[arg(value_name = "METHOD", value_parser = ["qr-gat", "gnn2r", "relations"])]
+    #[arg(value_name = "METHOD", value_parser = ["qr-gat", "gnn2r", "distance-mlp", "pna", "pna-relations", "relation-plan", "relations"])]
     pub(crate) method: String,
     /// A graph folder, or `@toy`; none where each question brings its own graph
     #[arg(long)]
@@ -431,7 +437,8 @@ pub(crate) struct Train {
     /// The questions' format, where it is not told by their content
     #[arg(long, value_parser = crate::commands::eval::parse_format)]
     pub(crate) format: Option<wherefore_lab::questions::Format>,
-    /// Labels to learn instead of shortest paths: JSON lines with `id` and `paths`
+    /// Labels to learn instead of shortest paths, as `wherefore label` writes them: JSON lines with
+    /// `id` and `paths`
     #[arg(long, value_name = "FILE")]
     pub(crate) labels: Option<PathBuf>,
     /// The checkpoint's folder
@@ -458,6 +465,66 @@ pub(crate) struct Train {
     /// Begin anew, whatever a stopped training left
     #[arg(long)]
     pub(crate) restart: bool,
+}
+
+/// Let a language model pick the paths that are evidence, as labels to train on
+///
+/// For each question, shortest paths to its answer and what lies around topics and answer are shown,
+/// merged by their relations; what the model picks is written to a label file, which `wherefore
+/// train --labels` takes. Where it picks nothing, shortest paths count, and the file says so. A run
+/// that was stopped goes on where it was when the same command is given again.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  wherefore label --graph freebase --questions train.jsonl --sample 500 --llm qwen.gguf --out labels.jsonl
+  wherefore label --combine union a.jsonl b.jsonl --out labels.jsonl")]
+pub(crate) struct Label {
+    /// With `--combine`, the two label files
+    #[arg(value_name = "LABELS", num_args = 2, requires = "combine", conflicts_with_all = ["questions", "llm"])]
+    pub(crate) files: Vec<PathBuf>,
+    /// Make one label file of two: the paths that either has, or those that both have
+    #[arg(long, value_name = "HOW", requires = "files")]
+    pub(crate) combine: Option<Combine>,
+    /// A graph folder, or `@toy`; none where each question brings its own graph
+    #[arg(long)]
+    pub(crate) graph: Option<String>,
+    /// Questions with their answers, in any format of `wherefore eval`
+    #[arg(long, value_name = "FILE", required_unless_present = "combine")]
+    pub(crate) questions: Option<PathBuf>,
+    /// The questions' format, where it is not told by their content
+    #[arg(long, value_parser = crate::commands::eval::parse_format)]
+    pub(crate) format: Option<wherefore_lab::questions::Format>,
+    /// The label file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+    /// The language model: a GGUF file, or URL#MODEL of an OpenAI-compatible server
+    #[arg(long, value_name = "MODEL", required_unless_present = "combine")]
+    pub(crate) llm: Option<String>,
+    /// Label only the first questions
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
+    /// Label only so many questions, drawn by the seed
+    #[arg(long, value_name = "N")]
+    pub(crate) sample: Option<usize>,
+    /// Seed of the sample
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// Questions that are asked at the same time
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) threads: usize,
+    /// Neither use nor keep completions on disk
+    #[arg(long)]
+    pub(crate) no_cache: bool,
+    /// Append every completion to a file, which `--llm script:FILE` replays
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
+}
+
+/// How two label files become one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Combine {
+    Union,
+    Intersection,
 }
 
 /// Answer a benchmark's questions and measure how well

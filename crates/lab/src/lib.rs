@@ -12,6 +12,7 @@ pub mod draft;
 mod error;
 pub mod forms;
 pub mod harness;
+pub mod label;
 pub mod linking;
 pub mod metrics;
 pub mod outcome;

@@ -163,6 +163,16 @@ pub struct LlmUse {
     pub completion_tokens: u64,
 }
 
+impl LlmUse {
+    /// Adds what was used elsewhere.
+    pub fn add(&mut self, other: LlmUse) {
+        self.calls += other.calls;
+        self.cached += other.cached;
+        self.prompt_tokens += other.prompt_tokens;
+        self.completion_tokens += other.completion_tokens;
+    }
+}
+
 fn is_zero(count: &u32) -> bool {
     *count == 0
 }

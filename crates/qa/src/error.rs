@@ -277,7 +277,7 @@ impl Error {
             Error::NoModel { method } => Some(format!(
                 "give a checkpoint with `--model CKPT`; `wherefore train {}` makes one from \
                  questions and answers",
-                if *method == "qsrag" { "qr-gat" } else { method }
+                method
             )),
             Error::FormSyntax { .. } => Some(
                 "an example: `(JOIN (R plays_in) [San Francisco Giants])`; docs/logical-forms.md tells the rest".into(),

@@ -8,7 +8,7 @@ use wherefore_graph::Graph;
 use crate::answer::{Answer, Status};
 use crate::error::Result;
 use crate::link::{Link, Linker};
-use crate::organize::{Context, Organizer};
+use crate::organize::{Context, Form, Organizer};
 use crate::question::Question;
 use crate::reason::{Conclusion, Reasoner};
 use crate::retrieve::{Retriever, ScoredTriples};
@@ -170,14 +170,19 @@ impl Pipeline {
         let mut conclusion = self.reasoner.reason(question, &context, graph)?;
         pass(Stage::Reasoned(&conclusion));
         let looked_at = conclusion.evidence.take();
-        settle(
+        let mut answer = settle(
             question,
             &links,
             looked_at.as_ref().unwrap_or(&context.selection),
             conclusion,
             self.rules,
             graph,
-        )
+        )?;
+        answer.llm.add(scored.llm);
+        if context.form == Form::Chains {
+            answer.chains = context.lines.into_iter().map(|line| line.text).collect();
+        }
+        Ok(answer)
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::Context;
 use serde::Serialize;
 use wherefore::answer::{Answer, AnswerEntity, Status, Trace};
-use wherefore::config::{RetrieverConfig, SelectorConfig};
+use wherefore::config::{OrganizerConfig, RetrieverConfig, SelectorConfig};
 use wherefore::retrieve::gnn2r::Explanation;
 use wherefore::{Observer, PipelineConfig, Question, Stage};
 
@@ -79,6 +79,19 @@ fn config(args: &Ask) -> anyhow::Result<PipelineConfig> {
                     code: "usage",
                     message: "this method has no layers to explain".into(),
                     hint: "leave `--explain` out, or ask with `--method gnn2r`".into(),
+                }
+                .into());
+            }
+        }
+    }
+    if let Some(length) = args.max_length {
+        match &mut config.organize {
+            OrganizerConfig::Chains(chains) => chains.max_length = length,
+            OrganizerConfig::Triples(_) => {
+                return Err(UserError {
+                    code: "usage",
+                    message: "this method makes no chains".into(),
+                    hint: "leave `--max-length` out, or ask with `--method reg`".into(),
                 }
                 .into());
             }

@@ -17,6 +17,7 @@ pub(crate) mod diff;
 pub(crate) mod eval;
 pub(crate) mod index;
 pub(crate) mod info;
+pub(crate) mod label;
 pub(crate) mod link;
 pub(crate) mod load;
 pub(crate) mod logic;
@@ -68,7 +69,7 @@ fn pipeline_config(
         return Err(UserError {
             code: "usage",
             message: "this method takes no checkpoint".into(),
-            hint: "leave `--model` out, or ask with `--method qsrag` or `--method gnn2r`".into(),
+            hint: "leave `--model` out, or ask with a method that is trained, such as `--method qsrag`".into(),
         }
         .into());
     }

@@ -5,11 +5,13 @@ use std::path::PathBuf;
 use anyhow::Context;
 use serde_json::{Map, json};
 use wherefore::model::tensor::{Device, device};
+use wherefore::model::{distance_mlp, pna, qr_gat};
 use wherefore_lab::questions::{self, GoldQuestion};
 use wherefore_lab::supervise::ShortestPaths;
 use wherefore_lab::sweep;
 use wherefore_lab::train::{
-    self, Gnn2rTrainConfig, Labels, RelationTrainConfig, Settings, Task, TrainConfig,
+    self, Gnn2rTrainConfig, Labels, Pupil, RelationPlanTrainConfig, RelationTrainConfig, Settings,
+    Task, TrainConfig,
 };
 
 use crate::args::Train;
@@ -51,22 +53,50 @@ pub(crate) fn run(args: &Train, output: &Output) -> anyhow::Result<Exit> {
                 })
             })
         }
-        _ => {
-            let config: TrainConfig = config(args)?;
+        "relation-plan" => {
+            let config: RelationPlanTrainConfig = config(args)?;
             config.check()?;
-            let weak = config.supervision.labels(config.neighbourhood.hops);
+            let weak = config.supervision.labels(config.growth.max_length);
             run_with(args, output, (config.seed, weak), |task, device, see| {
-                let trained = train::qr_gat(task, &config, device, see)?;
+                let trained = train::relation_plan(task, &config, device, see)?;
                 let passes = trained.epochs.len();
                 Ok(Report {
                     json: serde_json::to_value(&trained).context("cannot write JSON")?,
                     questions: [trained.questions, trained.left_out, passes, trained.valid],
                     measured: trained.best.to_string(),
-                    index: true,
+                    index: false,
                 })
             })
         }
+        "distance-mlp" => network::<distance_mlp::Network>(args, config(args)?, output),
+        "pna" => network::<pna::Network>(args, config(args)?, output),
+        "pna-relations" => {
+            let mut config: TrainConfig<pna::Config> = config(args)?;
+            config.sizes.relations = true;
+            network::<pna::Network>(args, config, output)
+        }
+        _ => network::<qr_gat::Network>(args, config(args)?, output),
     }
+}
+
+/// Trains a network that scores neighbourhoods.
+fn network<N: Pupil>(
+    args: &Train,
+    config: TrainConfig<N::Sizes>,
+    output: &Output,
+) -> anyhow::Result<Exit> {
+    config.check()?;
+    let weak = config.supervision.labels(config.neighbourhood.hops);
+    run_with(args, output, (config.seed, weak), |task, device, see| {
+        let trained = train::network::<N>(task, &config, device, see)?;
+        let passes = trained.epochs.len();
+        Ok(Report {
+            json: serde_json::to_value(&trained).context("cannot write JSON")?,
+            questions: [trained.questions, trained.left_out, passes, trained.valid],
+            measured: trained.best.to_string(),
+            index: true,
+        })
+    })
 }
 
 /// What a training came to, for people and programs.

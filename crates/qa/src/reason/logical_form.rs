@@ -15,7 +15,6 @@ use super::{Candidate, Computed, Conclusion, Reasoner, RunForm};
 use crate::error::Result;
 use crate::organize::Context;
 use crate::question::Question;
-use crate::verify::count_id;
 
 /// Settings of [`LogicalForm`]: there are none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

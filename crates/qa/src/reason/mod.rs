@@ -3,10 +3,11 @@
 mod best_path;
 mod budget;
 mod candidates;
+mod chain_ends;
 mod logical_form;
 mod plan;
 mod rationale;
-mod reply;
+pub(crate) mod reply;
 mod single_call;
 mod steps;
 
@@ -18,11 +19,15 @@ use crate::ground::Match;
 use crate::organize::Context;
 use crate::question::Question;
 use crate::select::Selection;
+use crate::verify::count_id;
 
 pub use best_path::{BestPath, BestPathConfig};
 pub use budget::Budget;
+pub(crate) use budget::Meter;
 pub use candidates::{Candidates, CandidatesConfig};
+pub use chain_ends::{ChainEnds, ChainEndsConfig};
 pub use logical_form::{LogicalForm, LogicalFormConfig};
+pub(crate) use plan::ends as plan_ends;
 pub use rationale::{Rationale, RationaleConfig};
 pub use single_call::{SingleCall, SingleCallConfig};
 pub use steps::{Choice, Steps, StepsConfig};

@@ -1,10 +1,14 @@
 //! Stages two and three: cut out the question's subgraph and score its triples.
 
+mod follow;
 pub(crate) mod forms;
+mod front;
 pub mod gnn2r;
+mod mention;
 mod neighbourhood;
+pub mod network;
 mod overlap;
-pub mod qr_gat;
+pub mod relation_plan;
 mod relation_walk;
 mod similarity;
 mod triple_encoder;
@@ -12,16 +16,20 @@ mod vectors;
 
 use wherefore_graph::{EntityId, Graph, Hop, RelationId, Subgraph, Triple};
 
+use crate::answer::LlmUse;
 use crate::error::Result;
 use crate::link::Link;
 use crate::measure::Operation;
 use crate::question::Question;
 
 pub use forms::{Forms, FormsConfig};
+pub use front::{Taken, steps};
 pub use gnn2r::{Gnn2r, Gnn2rConfig};
+pub use mention::label_span;
 pub use neighbourhood::{Neighbourhood, NeighbourhoodConfig};
+pub use network::{DistanceMlp, NetworkConfig, NetworkRetriever, Pna, QrGat};
 pub use overlap::{Overlap, OverlapConfig};
-pub use qr_gat::{QrGat, QrGatConfig};
+pub use relation_plan::{RelationPlan, RelationPlanConfig};
 pub use relation_walk::{RelationWalk, RelationWalkConfig};
 pub use similarity::{Similarity, SimilarityConfig};
 pub(crate) use triple_encoder::TripleEncoder;
@@ -54,6 +62,8 @@ pub struct ScoredTriples {
     pub phases: Vec<(&'static str, f64)>,
     /// What a network did, where it was asked for.
     pub explanation: Option<gnn2r::Explanation>,
+    /// What language models cost, where one was asked.
+    pub llm: LlmUse,
 }
 
 /// Answers with the subgraphs that prove them.
