@@ -377,8 +377,9 @@ impl Service {
                 }
             }
         }
+        // those that give names are relations like any other, and only where they occur: what
+        // methods compute over all relations is then what they compute over a store's
         let naming = || self.config.labels.iter().chain(&self.config.aliases);
-        iris.extend(naming().cloned());
         iris.sort_unstable();
         iris.dedup();
         let place = |iri: &String| iris.binary_search(iri).ok().map(|i| RelationId(i as u32));

@@ -99,6 +99,9 @@ impl Service {
                 let parts: Vec<String> = (chunk.iter())
                     .filter_map(|(normal, _)| self.text_query(normal, false))
                     .collect();
+                if parts.is_empty() {
+                    return Ok(());
+                }
                 format!("SELECT ?e ?l WHERE {{ {} }}", parts.join(" UNION "))
             }
         };
@@ -203,12 +206,22 @@ impl Service {
             .collect();
         let naming = self.naming_list();
         let pattern = match self.config.search {
+            // a predicate that is a variable takes Virtuoso a thousand times as long
             Search::Virtuoso => {
                 let quoted: Vec<String> = all.iter().map(|w| format!("'{w}'")).collect();
-                format!(
-                    "?e ?p ?l . ?l <bif:contains> \"{}\" . FILTER(?p IN ({naming}))",
-                    quoted.join(" AND ")
-                )
+                let parts: Vec<String> = (self.relations.naming.iter())
+                    .map(|relation| {
+                        format!(
+                            "{{ ?e <{}> ?l . ?l <bif:contains> \"{}\" }}",
+                            self.relations.iris[relation.index()],
+                            quoted.join(" AND ")
+                        )
+                    })
+                    .collect();
+                if parts.is_empty() {
+                    return None;
+                }
+                parts.join(" UNION ")
             }
             Search::Fuseki => format!(
                 "(?e ?score ?l) <http://jena.apache.org/text#query> ( \"{}\" {LABELS_EACH} )",
