@@ -18,7 +18,7 @@ Exit status: 0 done; 1 done, and the answer is no; 2 something is wrong with wha
 3 wherefore itself failed. Results go to standard output, all else to standard error.
 
 Try it:
-  wherefore ask @toy 'Which stadium do the San Francisco Giants play in?'"
+  wherefore demo"
 )]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -80,13 +80,25 @@ pub(crate) enum Color {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Demo(Demo),
     Ask(Ask),
     Load(Load),
+    /// Add triples to a graph, at once and for good
+    ///
+    /// The change is on the disk when the command ends, and whoever asks after it sees it.
+    Add(crate::commands::change::Change),
+    /// Remove triples from a graph, at once and for good
+    ///
+    /// The change is on the disk when the command ends, and whoever asks after it sees it.
+    Remove(crate::commands::change::Change),
+    Compact(crate::commands::compact::Compact),
+    Diff(crate::commands::diff::Diff),
     Index(Index),
     Info(Info),
     Sparql(Sparql),
     Logic(Logic),
     Link(Link),
+    Questions(Questions),
     Train(Train),
     Eval(Eval),
     Score(Score),
@@ -95,6 +107,77 @@ pub(crate) enum Command {
     Model(Model),
     Serve(Serve),
     Mcp(Mcp),
+    Completions(Completions),
+    Man(Man),
+}
+
+/// Ask a sample graph of the world at once: no data, no download, no language model
+///
+/// Answers three questions with their evidence, then yours, as long as you like; on a terminal with
+/// history and completion of names, otherwise line by line from standard input.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  wherefore demo
+  wherefore demo --serve
+  echo 'Which rivers flow through Austria?' | wherefore demo")]
+pub(crate) struct Demo {
+    /// Open the web page over the sample graph instead
+    #[arg(long)]
+    pub(crate) serve: bool,
+    /// Where to listen; 127.0.0.1:7878 if this is not given
+    #[arg(long, value_name = "ADDRESS:PORT", requires = "serve")]
+    pub(crate) listen: Option<SocketAddr>,
+}
+
+/// Draft training questions for a graph from its own paths and relation names
+///
+/// For those who have a graph and no questions: what comes out, `wherefore train` reads. Written
+/// by hand, or asked by people, questions are better; mix them in as you get them.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  wherefore questions movies --out drafts.jsonl
+  wherefore train qr-gat --graph movies --questions drafts.jsonl --out ckpt")]
+pub(crate) struct Questions {
+    /// A graph folder, `@world` or `@toy`
+    pub(crate) graph: String,
+    /// The file to write; standard output if none is given
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// How many
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) count: u32,
+    /// The longest path, in relations
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=3))]
+    pub(crate) hops: u32,
+    /// Leave out questions with more answers
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_answers: u32,
+    /// Seed of what is asked about and in which words
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    pub(crate) seed: u64,
+}
+
+/// Write the completions of a shell to standard output
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Example:
+  wherefore completions bash > ~/.local/share/bash-completion/completions/wherefore")]
+pub(crate) struct Completions {
+    /// The shell
+    pub(crate) shell: clap_complete::Shell,
+}
+
+/// Write the manual pages, one for each command, into a folder
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Example:
+  wherefore man --out ~/.local/share/man/man1")]
+pub(crate) struct Man {
+    /// The folder; without one the main page goes to standard output
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) out: Option<PathBuf>,
 }
 
 /// Answer a question, with the triples that prove the answer
@@ -109,7 +192,7 @@ Examples:
   wherefore ask movies 'Who directed The Matrix?' --llm http://localhost:8080/v1#qwen2.5
   echo 'Whose mascot is Lou Seal?' | wherefore ask @toy -")]
 pub(crate) struct Ask {
-    /// A graph folder made by `wherefore load`, or `@toy`, the built-in sample
+    /// A graph folder made by `wherefore load`, or a built-in sample: `@world`, `@toy`
     pub(crate) graph: String,
     /// The question, or `-` to read it from standard input
     pub(crate) question: String,
@@ -219,6 +302,12 @@ pub(crate) struct Index {
     /// Leave the full-text index out
     #[arg(long)]
     pub(crate) no_text: bool,
+    /// For a SPARQL service: the folder of its label index, by which it is then asked
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) out: Option<PathBuf>,
+    /// For a SPARQL service: put the new label index into the place of the one that is there
+    #[arg(long)]
+    pub(crate) replace: bool,
     /// Instead, compute what this checkpoint needs of the graph whatever is asked
     #[arg(long, value_name = "CKPT", conflicts_with_all = ["triples", "no_text", "encoder"])]
     pub(crate) model: Option<PathBuf>,
@@ -472,7 +561,7 @@ Example:
 pub(crate) struct Verify {
     /// An answer saved from `wherefore ask --json`, or `-` to read it from standard input
     pub(crate) answer: PathBuf,
-    /// A graph folder made by `wherefore load`, or `@toy`, the built-in sample
+    /// A graph folder made by `wherefore load`, or a built-in sample: `@world`, `@toy`
     #[arg(long)]
     pub(crate) graph: String,
 }
@@ -489,7 +578,7 @@ Examples:
   wherefore link movies --questions qa_test.txt
   wherefore link movies 'who directed it?' --aliases aliases.tsv")]
 pub(crate) struct Link {
-    /// A graph folder made by `wherefore load`, or `@toy`, the built-in sample
+    /// A graph folder made by `wherefore load`, or a built-in sample: `@world`, `@toy`
     pub(crate) graph: String,
     /// The question
     #[arg(conflicts_with = "questions")]

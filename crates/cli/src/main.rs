@@ -7,6 +7,8 @@ mod language;
 mod open;
 mod output;
 mod progress;
+mod prompt;
+mod world;
 
 use std::process::ExitCode;
 
@@ -15,6 +17,7 @@ use clap::Parser;
 use args::{Args, Command};
 use errors::Exit;
 use output::Output;
+use wherefore_graph::Action;
 
 fn main() -> ExitCode {
     // known before the arguments are parsed, for they may be what is wrong
@@ -29,8 +32,16 @@ fn main() -> ExitCode {
 fn run(args: &Args) -> Exit {
     let output = Output::new(&args.global);
     let done = match &args.command {
+        Command::Demo(args) => commands::demo::run(args, &output),
+        Command::Questions(args) => commands::questions::run(args, &output),
+        Command::Completions(args) => commands::manual::completions(args, &output),
+        Command::Man(args) => commands::manual::man(args, &output),
         Command::Ask(args) => commands::ask::run(args, &output),
         Command::Load(args) => commands::load::run(args, &output),
+        Command::Add(args) => commands::change::run(args, Action::Add, &output),
+        Command::Remove(args) => commands::change::run(args, Action::Remove, &output),
+        Command::Compact(args) => commands::compact::run(args, &output),
+        Command::Diff(args) => commands::diff::run(args, &output),
         Command::Index(args) => commands::index::run(args, &output),
         Command::Info(args) => commands::info::run(args, &output),
         Command::Sparql(args) => commands::sparql::run(args, &output),

@@ -250,6 +250,12 @@ pub trait Adjacency: Send + Sync {
         Ok(self.outgoing(entity)?.len() + self.incoming(entity)?.len())
     }
 
+    /// These entities will be read next, in these directions. A graph that is far away fetches
+    /// them together; to others it means nothing.
+    fn prefetch(&self, _entities: &[EntityId], _direction: Direction) -> Result<()> {
+        Ok(())
+    }
+
     /// Whether the graph states this triple. False for ids that it does not have.
     fn contains(&self, triple: Triple) -> Result<bool> {
         if triple.head.index() >= self.entity_bound() {
@@ -352,6 +358,22 @@ pub trait Graph: Adjacency {
 
     /// The folder it lies in, where things that were computed for it may lie beside it.
     fn folder(&self) -> Option<&std::path::Path> {
+        None
+    }
+
+    /// These names will be looked up next. See [`Adjacency::prefetch`].
+    fn prefetch_names(&self, _names: &[&str]) -> Result<()> {
+        Ok(())
+    }
+
+    /// Whether all entities are known, so that whoever reads all names reads them all. A remote
+    /// service without a label index knows those that were met.
+    fn knows_all_names(&self) -> bool {
+        true
+    }
+
+    /// The store that it is, where it is one: what only files can tell is asked there.
+    fn store(&self) -> Option<&crate::Store> {
         None
     }
 

@@ -8,6 +8,7 @@
 
 pub mod aside;
 pub mod aspects;
+pub mod draft;
 mod error;
 pub mod forms;
 pub mod harness;

@@ -108,6 +108,12 @@ pub struct AnswerEntity {
     pub confidence: f32,
     /// Indices into `evidence`: the triples that join it to the topics.
     pub rationale: Vec<usize>,
+    /// Indices into `evidence`: the values by which it was chosen among others.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub measured: Vec<usize>,
+    /// It is no entity of the graph, but was computed from the triples of `rationale`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub computed: bool,
     /// Nothing in the evidence proves it. Such answers are held back unless they are asked for.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ungrounded: bool,

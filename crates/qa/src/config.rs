@@ -28,7 +28,7 @@ use crate::retrieve::{
     QrGatConfig, RelationWalk, RelationWalkConfig, Similarity, SimilarityConfig,
 };
 use crate::select::{Nucleus, NucleusConfig, Threshold, ThresholdConfig, TopK, TopKConfig};
-use crate::verify::Ungrounded;
+use crate::verify::{Rules, Ungrounded};
 use wherefore_model::{LanguageModel, language};
 
 /// A whole pipeline. The default is the method `walk`.
@@ -40,6 +40,9 @@ pub struct PipelineConfig {
     pub llm: Option<String>,
     /// What becomes of answers that nothing proves.
     pub ungrounded: Ungrounded,
+    /// Triples that are handed out beside those of the rationales; 100 if nothing is said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_evidence: Option<usize>,
     /// How the question is tied to the graph.
     pub link: LinkerConfig,
     /// How triples are found and scored.
@@ -340,7 +343,10 @@ impl PipelineConfig {
             (None, None) => Err(Error::NoLanguageModel),
         };
         Ok(Pipeline {
-            ungrounded: self.ungrounded,
+            rules: Rules {
+                ungrounded: self.ungrounded,
+                max_evidence: self.max_evidence.unwrap_or(Rules::MAX_EVIDENCE),
+            },
             linker: match &self.link {
                 LinkerConfig::Names(config) => Arc::new(Names::new(config.clone())?),
             },

@@ -11,6 +11,7 @@ mod ground;
 pub mod index;
 pub mod link;
 pub mod logic;
+pub mod measure;
 pub mod organize;
 mod per_graph;
 mod pipeline;

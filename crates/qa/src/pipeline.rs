@@ -13,7 +13,7 @@ use crate::question::Question;
 use crate::reason::{Conclusion, Reasoner};
 use crate::retrieve::{Retriever, ScoredTriples};
 use crate::select::{Selection, Selector};
-use crate::verify::{Ungrounded, link_reports, settle};
+use crate::verify::{Rules, link_reports, settle};
 
 /// Five parts, a rule, and no state: the same pipeline answers any question over any graph.
 ///
@@ -37,8 +37,8 @@ pub struct Pipeline {
     pub organizer: Box<dyn Organizer>,
     /// From text to answers.
     pub reasoner: Box<dyn Reasoner>,
-    /// What becomes of answers that nothing proves.
-    pub ungrounded: Ungrounded,
+    /// How conclusions become answers.
+    pub rules: Rules,
 }
 
 /// Sees every value that passes from stage to stage: traces, web page and tests.
@@ -175,7 +175,7 @@ impl Pipeline {
             &links,
             looked_at.as_ref().unwrap_or(&context.selection),
             conclusion,
-            self.ungrounded,
+            self.rules,
             graph,
         )
     }

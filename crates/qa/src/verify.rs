@@ -27,6 +27,30 @@ pub enum Ungrounded {
     Mark,
 }
 
+/// The rules by which a conclusion becomes an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rules {
+    /// What becomes of answers that nothing proves.
+    pub ungrounded: Ungrounded,
+    /// Triples that are handed out beside those of the rationales, where the reasoner knows what
+    /// it drew each answer from; without that all it saw are handed out.
+    pub max_evidence: usize,
+}
+
+impl Rules {
+    /// Triples that are handed out beside those of the rationales unless more are asked for.
+    pub const MAX_EVIDENCE: usize = 100;
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self {
+            ungrounded: Ungrounded::default(),
+            max_evidence: Self::MAX_EVIDENCE,
+        }
+    }
+}
+
 /// The answer that the graph confirms.
 ///
 /// The path that the reasoner followed is the rationale if the graph confirms it; otherwise the
@@ -35,10 +59,13 @@ pub fn settle(
     question: &Question,
     links: &[Link],
     selection: &Selection,
-    conclusion: Conclusion,
-    ungrounded: Ungrounded,
+    mut conclusion: Conclusion,
+    rules: Rules,
     graph: &dyn Graph,
 ) -> Result<Answer> {
+    let ungrounded = rules.ungrounded;
+    let shorter = shortened(selection, &mut conclusion, rules.max_evidence);
+    let selection = shorter.as_ref().unwrap_or(selection);
     let evidence = evidence(selection, graph)?;
     let steps: Vec<Step<EntityId>> = selection
         .triples
@@ -86,10 +113,13 @@ pub fn settle(
             id: graph.entity_term(candidate.entity)?.to_string(),
             confidence: candidate.confidence,
             rationale,
-            ungrounded: false,
+            measured: candidate.measured,
+            ..AnswerEntity::default()
         };
-        if answer.rationale.is_empty() {
-            let reason = if selection.topics.contains(&candidate.entity) {
+        let is_topic = selection.topics.contains(&candidate.entity);
+        let measured = is_topic && is_proved(&answer.measured, &evidence);
+        if answer.rationale.is_empty() && !measured {
+            let reason = if is_topic {
                 "the question itself names it"
             } else {
                 "no verified triples join it to a topic"
@@ -100,14 +130,20 @@ pub fn settle(
         }
     }
     for computed in conclusion.computed {
-        if verified(&computed.path) {
-            answers.push(AnswerEntity {
-                name: computed.name,
-                id: computed.id,
-                confidence: computed.confidence,
-                rationale: computed.path,
-                ungrounded: false,
-            });
+        // that there are none is proved by nothing but a form that was run
+        let proved = verified(&computed.path) && (by_form || !computed.path.is_empty());
+        let answer = AnswerEntity {
+            name: computed.name,
+            id: computed.id,
+            confidence: computed.confidence,
+            computed: true,
+            rationale: computed.path,
+            ..AnswerEntity::default()
+        };
+        if proved {
+            answers.push(answer);
+        } else {
+            without_proof(answer, "no verified triples can be counted", &mut answers);
         }
     }
     for name in conclusion.unmatched {
@@ -131,6 +167,20 @@ pub fn settle(
                 .unwrap_or_else(|| "the graph does not confirm the evidence of any answer".into()),
         ),
     };
+    let mut links = link_reports(links, graph)?;
+    for &topic in &selection.topics {
+        // a kind of thing can be a topic that no words were linked to
+        let id = graph.entity_term(topic)?.to_string();
+        if answered && links.iter().all(|link| link.id != id) {
+            let name = graph.entity_label(topic)?.into_owned();
+            links.push(LinkReport {
+                mention: name.clone(),
+                name,
+                id,
+                score: 1.0,
+            });
+        }
+    }
     Ok(Answer {
         question: question.text.clone(),
         status: if answered {
@@ -143,7 +193,7 @@ pub fn settle(
         // prose may speak of answers that were withheld
         text: conclusion.text.filter(|_| answered),
         evidence,
-        links: link_reports(links, graph)?,
+        links,
         llm: conclusion.llm,
         withheld,
         notes: conclusion.notes,
@@ -152,6 +202,50 @@ pub fn settle(
         reading: conclusion.form.as_ref().map(|f| f.english.clone()),
         sparql: conclusion.form.map(|f| f.sparql),
         ..Answer::default()
+    })
+}
+
+/// Whether there are triples, and all of them were found.
+fn is_proved(triples: &[usize], evidence: &[Evidence]) -> bool {
+    let found = |&i: &usize| evidence.get(i).is_some_and(|e| e.verified);
+    !triples.is_empty() && triples.iter().all(found)
+}
+
+/// Everything in a conclusion that points into its selection.
+fn pointers(conclusion: &mut Conclusion) -> impl Iterator<Item = &mut usize> {
+    let answers = conclusion.answers.iter_mut();
+    let paths = answers.flat_map(|a| a.path.iter_mut().chain(&mut a.measured));
+    let computed = conclusion.computed.iter_mut();
+    paths.chain(computed.flat_map(|c| c.path.iter_mut()))
+}
+
+/// The best `most` triples and those of the paths; none where all stay. Paths point into it then.
+fn shortened(selection: &Selection, conclusion: &mut Conclusion, most: usize) -> Option<Selection> {
+    let count = selection.triples.len();
+    let known = |path: &[usize]| !path.is_empty() && path.iter().all(|i| *i < count);
+    let all_known = conclusion.answers.iter().all(|a| known(&a.path));
+    if count <= most || !all_known || conclusion.trace.is_some() {
+        return None;
+    }
+    let mut kept: Vec<bool> = (0..count).map(|i| i < most).collect();
+    for i in pointers(conclusion) {
+        kept.get_mut(*i).into_iter().for_each(|k| *k = true);
+    }
+    let mut place = Vec::with_capacity(count);
+    let mut triples = Vec::new();
+    for (triple, kept) in selection.triples.iter().zip(kept) {
+        place.push(triples.len());
+        if kept {
+            triples.push(*triple);
+        }
+    }
+    for i in pointers(conclusion) {
+        *i = place.get(*i).copied().unwrap_or(usize::MAX);
+    }
+    Some(Selection {
+        triples,
+        topics: selection.topics.clone(),
+        ..Selection::default()
     })
 }
 
@@ -334,11 +428,13 @@ fn objection(
     evidence: &[EvidenceState],
     steps: &[Step<&str>],
 ) -> Option<String> {
-    if saved.rationale.is_empty() {
+    let is_topic = topics.contains(&saved.id.as_str());
+    let chosen = is_topic && !saved.measured.is_empty();
+    if saved.rationale.is_empty() && !chosen {
         return Some("it has no rationale".into());
     }
     let mut gone = 0;
-    for &i in &saved.rationale {
+    for &i in saved.rationale.iter().chain(&saved.measured) {
         match evidence.get(i) {
             None => {
                 return Some(format!(
@@ -353,8 +449,11 @@ fn objection(
     if gone > 0 {
         return Some(format!(
             "{gone} of the {} triples in its rationale no longer stand so in the graph",
-            saved.rationale.len()
+            saved.rationale.len() + saved.measured.len()
         ));
+    }
+    if saved.computed || chosen && saved.rationale.is_empty() {
+        return None;
     }
     if !leads(&saved.rationale, topics, saved.id.as_str(), steps) {
         return Some("its rationale does not join it to a topic".into());
@@ -526,22 +625,16 @@ mod tests {
             entity: EntityId(id),
             confidence: 1.0,
             path: path.to_vec(),
+            ..Candidate::default()
         };
         let settled = |answers| {
             let conclusion = Conclusion {
                 answers,
                 ..Conclusion::default()
             };
-            let rule = Ungrounded::default();
-            settle(
-                &Question::new("?"),
-                &[],
-                &selection,
-                conclusion,
-                rule,
-                &graph,
-            )
-            .unwrap()
+            let rules = Rules::default();
+            let question = Question::new("?");
+            settle(&question, &[], &selection, conclusion, rules, &graph).unwrap()
         };
         let answer = settled(vec![candidate(2, &[0]), candidate(1, &[])]);
         assert!(!answer.evidence[0].verified && answer.evidence[1].verified);
@@ -552,5 +645,42 @@ mod tests {
         let answer = settled(vec![candidate(2, &[0])]);
         assert_eq!(answer.status, Status::Abstained);
         assert!(answer.reason.unwrap().contains("does not confirm"));
+    }
+    #[test]
+    fn beside_the_rationales_only_the_best_evidence_is_handed_out() {
+        let names: Vec<String> = (0..6).map(|i| format!("n{i}")).collect();
+        let triples = (1..6).map(|i| (names[0].as_str(), "r", names[i].as_str()));
+        let graph = MemoryGraph::from_names(triples);
+        let selection = Selection {
+            triples: (1..6).map(|i| (Triple::new(0, 0, i), 0.9)).collect(),
+            topics: vec![EntityId(0)],
+            ..Selection::default()
+        };
+        let settled = |path: &[usize], max_evidence| {
+            let answer = Candidate {
+                entity: EntityId(5),
+                confidence: 1.0,
+                path: path.to_vec(),
+            };
+            let conclusion = Conclusion {
+                answers: vec![answer],
+                ..Conclusion::default()
+            };
+            let rules = Rules {
+                max_evidence,
+                ..Rules::default()
+            };
+            let question = Question::new("?");
+            settle(&question, &[], &selection, conclusion, rules, &graph).unwrap()
+        };
+        // the best two, and the fifth, which proves the answer
+        let answer = settled(&[4], 2);
+        let tails: Vec<&str> = answer.evidence.iter().map(|e| e.tail.as_str()).collect();
+        assert_eq!(tails, ["n1", "n2", "n5"]);
+        assert_eq!(answer.answers[0].rationale, [2]);
+        // nobody knows what it was drawn from: all that was seen
+        let answer = settled(&[], 2);
+        assert_eq!(answer.evidence.len(), 5);
+        assert_eq!(answer.answers[0].rationale, [4]);
     }
 }

@@ -17,6 +17,9 @@ use crate::language;
 use crate::open::open;
 use crate::output::{Arrows, Output, counted, shown};
 
+/// Triples of the rationales shown to people; `--json` has all.
+const SHOWN_TRIPLES: usize = 24;
+
 /// Answers shown to people; `--json` has all.
 const SHOWN_ANSWERS: usize = 10;
 
@@ -150,7 +153,7 @@ fn explained(explanation: &Explanation) -> String {
 }
 
 /// The answer for people.
-fn written(answer: &Answer, output: &Output) -> String {
+pub(crate) fn written(answer: &Answer, output: &Output) -> String {
     let mut text = answer
         .trace
         .as_ref()
@@ -225,8 +228,14 @@ fn because(answer: &Answer, answers: &[AnswerEntity], output: &Output) -> String
     let mut arrows = Arrows::default();
     let mut written = std::collections::HashSet::new();
     let mut text = String::new();
-    for &i in answers.iter().flat_map(|a| &a.rationale) {
+    let proof = |a: &AnswerEntity| a.rationale.iter().chain(&a.measured).copied().collect();
+    let all: Vec<usize> = answers.iter().flat_map::<Vec<usize>, _>(proof).collect();
+    for i in all {
         let triple = &answer.evidence[i];
+        if written.len() == SHOWN_TRIPLES && !written.contains(&i) {
+            let line = "  … and more; `--json` has them all";
+            return text + &format!("{}\n", output.dim(line));
+        }
         if written.insert(i) {
             let mark = if triple.verified {
                 output.green("✓")

@@ -292,20 +292,28 @@ fn split(weights: &[f32], hidden: usize) -> Result<(Tensor, Vec<f32>)> {
 /// One step of one sequence.
 pub(crate) fn advance(x: &[f32], y: &[f32], b: &[f32], h: &mut [f32], kept: &mut [f32]) {
     let hidden = h.len();
+    // parts of one known length: nothing is left to be checked in the loop
+    let parts = |of: &'_ [f32], part: usize| -> std::ops::Range<usize> {
+        debug_assert!((part + 1) * hidden <= of.len());
+        part * hidden..(part + 1) * hidden
+    };
+    let [x_r, x_z, x_n] = [0, 1, 2].map(|part| &x[parts(x, part)]);
+    let [y_r, y_z, y_n] = [0, 1, 2].map(|part| &y[parts(y, part)]);
+    let [b_r, b_z, b_n] = [0, 1, 2].map(|part| &b[parts(b, part)]);
+    let (r, rest) = kept.split_at_mut(hidden);
+    let (z, rest) = rest.split_at_mut(hidden);
+    let (n, rest) = rest.split_at_mut(hidden);
+    let (inner, before) = rest.split_at_mut(hidden);
+    before.copy_from_slice(h);
     super::vectorise(
         pulp::Arch::new(),
         #[inline(always)]
         || {
-            let (r, rest) = kept.split_at_mut(hidden);
-            let (z, rest) = rest.split_at_mut(hidden);
-            let (n, rest) = rest.split_at_mut(hidden);
-            let (inner, before) = rest.split_at_mut(hidden);
-            before.copy_from_slice(h);
             for j in 0..hidden {
-                r[j] = sigmoid(x[j] + y[j] + b[j]);
-                z[j] = sigmoid(x[hidden + j] + y[hidden + j] + b[hidden + j]);
-                inner[j] = y[2 * hidden + j] + b[2 * hidden + j];
-                n[j] = tanh(x[2 * hidden + j] + r[j] * inner[j]);
+                r[j] = sigmoid(x_r[j] + y_r[j] + b_r[j]);
+                z[j] = sigmoid(x_z[j] + y_z[j] + b_z[j]);
+                inner[j] = y_n[j] + b_n[j];
+                n[j] = tanh(x_n[j] + r[j] * inner[j]);
                 h[j] = (1.0 - z[j]) * n[j] + z[j] * before[j];
             }
         },

@@ -13,8 +13,6 @@ use std::cell::RefCell;
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
-use super::vectorise;
-
 /// Outputs in a panel: two of the widest vectors.
 const PANEL: usize = 32;
 /// Rows that are multiplied together.
@@ -70,30 +68,11 @@ impl Panels {
 
     /// `W·x` for one row, or `0` without inputs.
     pub(crate) fn of_row(&self, x: &[f32], out: &mut [f32]) {
-        let (inputs, packed) = (self.inputs, &self.packed);
-        vectorise(
-            Arch::new(),
-            #[inline(always)]
-            || {
-                for (panel, out) in out.chunks_mut(PANEL).enumerate() {
-                    let panel = &packed[panel * inputs * PANEL..][..inputs * PANEL];
-                    // four sums each: one alone would wait for its own result
-                    let mut sums = [[0.0f32; PANEL]; 4];
-                    for (x, panel) in x.chunks(4).zip(panel.chunks(4 * PANEL)) {
-                        for ((sums, x), weights) in
-                            sums.iter_mut().zip(x).zip(panel.chunks_exact(PANEL))
-                        {
-                            for (sum, weight) in sums.iter_mut().zip(weights) {
-                                *sum += x * weight;
-                            }
-                        }
-                    }
-                    for (lane, out) in out.iter_mut().enumerate() {
-                        *out = sums.iter().map(|sums| sums[lane]).sum();
-                    }
-                }
-            },
-        );
+        Arch::new().dispatch(RowProduct {
+            x: &x[..self.inputs],
+            packed: &self.packed,
+            out,
+        });
     }
 
     fn block<'a>(&self, arch: Arch, row: impl Fn(usize) -> &'a [f32], out: &mut [f32]) {
@@ -160,6 +139,60 @@ impl WithSimd for TileProduct<'_> {
             for (row, sum) in out.chunks_exact_mut(columns).zip(sums) {
                 row[column] = sum[0];
                 row[column + 1] = sum[1];
+            }
+        }
+    }
+}
+
+/// `out = W·x` for one row.
+struct RowProduct<'a> {
+    x: &'a [f32],
+    packed: &'a [f32],
+    out: &'a mut [f32],
+}
+
+impl WithSimd for RowProduct<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let columns = PANEL / S::F32_LANES;
+        let zero = simd.splat_f32s(0.0);
+        let (weights, _) = S::as_simd_f32s(self.packed);
+        let panels = weights.chunks_exact((self.x.len() * columns).max(1));
+        let mut last = [0.0; PANEL];
+        for (out, weights) in self.out.chunks_mut(PANEL).zip(panels) {
+            let whole = out.len() == PANEL;
+            let into = if whole { &mut *out } else { &mut last[..] };
+            let (into, _) = S::as_mut_simd_f32s(into);
+            for column in (0..columns).step_by(2) {
+                // four sums each: one alone would wait for its own result
+                let mut sums = [[zero; 2]; 4];
+                let mut rows = weights.chunks_exact(4 * columns);
+                let mut xs = self.x.chunks_exact(4);
+                for (x, rows) in (&mut xs).zip(&mut rows) {
+                    for (i, sum) in sums.iter_mut().enumerate() {
+                        let x = simd.splat_f32s(x[i]);
+                        let row = &rows[i * columns + column..][..2];
+                        sum[0] = simd.mul_add_e_f32s(x, row[0], sum[0]);
+                        sum[1] = simd.mul_add_e_f32s(x, row[1], sum[1]);
+                    }
+                }
+                let rest = rows.remainder().chunks_exact(columns);
+                for (x, row) in xs.remainder().iter().zip(rest) {
+                    let x = simd.splat_f32s(*x);
+                    sums[0][0] = simd.mul_add_e_f32s(x, row[column], sums[0][0]);
+                    sums[0][1] = simd.mul_add_e_f32s(x, row[column + 1], sums[0][1]);
+                }
+                for i in 0..2 {
+                    let left = simd.add_f32s(sums[0][i], sums[1][i]);
+                    let right = simd.add_f32s(sums[2][i], sums[3][i]);
+                    into[column + i] = simd.add_f32s(left, right);
+                }
+            }
+            if !whole {
+                let count = out.len();
+                out.copy_from_slice(&last[..count]);
             }
         }
     }

@@ -71,12 +71,8 @@ impl Reasoner for LogicalForm {
                 .collect();
             counted.sort_unstable();
             counted.dedup();
-            conclusion.computed.push(Computed {
-                name: count.to_string(),
-                id: count_id(count),
-                confidence: form.confidence,
-                path: counted,
-            });
+            let counted = Computed::count(count, form.confidence, counted);
+            conclusion.computed.push(counted);
             return Ok(conclusion);
         }
         conclusion.answers = form
@@ -86,6 +82,7 @@ impl Reasoner for LogicalForm {
                 entity: answer.entity,
                 confidence: form.confidence,
                 path: path(&answer.evidence),
+                ..Candidate::default()
             })
             .collect();
         Ok(conclusion)

@@ -77,6 +77,18 @@ pub struct Computed {
     pub path: Vec<usize>,
 }
 
+impl Computed {
+    /// A count of what these triples prove.
+    pub fn count(count: usize, confidence: f32, path: Vec<usize>) -> Self {
+        Self {
+            name: count.to_string(),
+            id: count_id(count),
+            confidence,
+            path,
+        }
+    }
+}
+
 /// One answer before it is checked.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Candidate {
@@ -87,6 +99,8 @@ pub struct Candidate {
     /// Indices into the selection's triples: what it was drawn from, where the reasoner knows.
     /// Several paths follow each other, each from a topic to the entity.
     pub path: Vec<usize>,
+    /// Indices into the selection's triples: the values by which it was chosen among others.
+    pub measured: Vec<usize>,
 }
 
 /// Draws answers from evidence.

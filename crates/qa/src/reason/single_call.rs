@@ -250,6 +250,7 @@ impl Reasoner for SingleCall {
                     entity,
                     confidence: confidence(score, how),
                     path: Vec::new(),
+                    ..Candidate::default()
                 });
             }
         }

@@ -9,7 +9,7 @@
 //! ```text
 //! candidates = the N entities with the least d(e) = ‖q − e‖, none ρ farther than the nearest
 //! best       = argmax over sentences of cos(question, sentence) − λ · the least d of its candidates
-//! answers    = candidates of the best sentence with d(e) ≤ θ · the least d among them, nearest first
+//! answers    = what the best sentence tells of with d(e) ≤ θ · the least d among them, nearest first
 //! confidence = ½(1 + cos) · least d / d(e)
 //! ```
 //!
@@ -22,6 +22,7 @@
 //! What depends on relations alone is computed once for a graph. Nodes without a name are no
 //! candidates.
 
+mod complete;
 mod explain;
 mod sentences;
 mod trails;
@@ -93,6 +94,8 @@ pub struct Answering {
     pub threshold: f32,
     /// λ: how much the distance of its nearest candidate counts against a sentence.
     pub nearness: f32,
+    /// Whether all that the best sentence tells of can be an answer, and not candidates alone.
+    pub complete: bool,
     /// The encoder of sentences, if it is not that of tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub encoder: Option<String>,
@@ -109,6 +112,7 @@ impl Default for Answering {
             reach: None,
             threshold: 1.2,
             nearness: 0.0,
+            complete: true,
             encoder: None,
             sentences: true,
             trails: TrailConfig::default(),
@@ -182,6 +186,7 @@ pub struct Explored {
     pub sentences: Vec<Sentence>,
     /// What had to be left out.
     pub notes: Vec<String>,
+    named: Vec<bool>,
     phases: Vec<(&'static str, f64)>,
 }
 
@@ -278,7 +283,14 @@ impl Gnn2r {
         let triples = around.plain_triples();
         let asked = self.encoder.token_states(&[question])?;
         clock.lap("retrieve.prepare");
-        let near = self.read(&asked, &around, &flags, &triples, graph)?;
+        let (relations, rows) = self.relations(around.subgraph.relations(), graph)?;
+        clock.lap("retrieve.relations");
+        let shape = Shape {
+            topics: &flags,
+            relations: &rows,
+            triples: &triples,
+        };
+        let near = self.reader.read(&asked, &shape, &relations, self.explain)?;
         clock.lap("retrieve.network");
         let subgraph = &around.subgraph;
         let named = subgraph.entities().iter();
@@ -333,27 +345,17 @@ impl Gnn2r {
             trails,
             sentences,
             notes,
+            named,
             phases: clock.laps,
         })
     }
 
-    fn read(
+    /// What relations sound like, and the row of each of `own`: computed once for a graph.
+    fn relations(
         &self,
-        asked: &wherefore_model::encode::TokenStates,
-        around: &Neighbourhood,
-        flags: &[bool],
-        triples: &[[u32; 3]],
+        own: &[RelationId],
         graph: &dyn Graph,
-    ) -> Result<Near> {
-        let own = around.subgraph.relations();
-        let read = |rows: &[u32], relations: &Relations| {
-            let shape = Shape {
-                topics: flags,
-                relations: rows,
-                triples,
-            };
-            Ok(self.reader.read(asked, &shape, relations, self.explain)?)
-        };
+    ) -> Result<(Arc<Relations>, Vec<u32>)> {
         if graph.identity().is_some() {
             let relations = self.relations.get(graph, || {
                 let count = u32::try_from(graph.relation_bound()).expect("ids have 32 bits");
@@ -362,39 +364,33 @@ impl Gnn2r {
                     .collect::<Result<Vec<String>>>()?;
                 self.relations_of(&labels)
             })?;
-            let rows: Vec<u32> = own.iter().map(|r| r.0).collect();
-            return read(&rows, &relations);
+            return Ok((relations, own.iter().map(|r| r.0).collect()));
         }
         // a small graph of its own: what other graphs had in common with it is known
         let labels = own
             .iter()
             .map(|r| Ok(graph.relation_label(*r)?.into_owned()))
             .collect::<Result<Vec<String>>>()?;
-        let picked = {
-            let mut known = self.by_label.lock().unwrap_or_else(PoisonError::into_inner);
-            let mut new: Vec<String> = labels.clone();
-            new.retain(|label| !known.rows.contains_key(label));
-            new.sort_unstable();
-            new.dedup();
-            if !new.is_empty() {
-                let more = self.relations_of(&new)?;
-                let first = known.rows.len() as u32;
-                known.rows.extend(new.into_iter().zip(first..));
-                match &mut known.relations {
-                    Some(relations) => relations.extend(&more),
-                    none => *none = Some(more),
-                }
+        let mut known = self.by_label.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut new: Vec<String> = labels.clone();
+        new.retain(|label| !known.rows.contains_key(label));
+        new.sort_unstable();
+        new.dedup();
+        if !new.is_empty() {
+            let more = self.relations_of(&new)?;
+            let first = known.rows.len() as u32;
+            known.rows.extend(new.into_iter().zip(first..));
+            match &mut known.relations {
+                Some(relations) => relations.extend(&more),
+                none => *none = Some(more),
             }
-            let rows: Vec<u32> = labels.iter().map(|label| known.rows[label]).collect();
-            known.relations.as_ref().map(|all| all.select(&rows))
-        };
-        match picked {
-            Some(picked) => {
-                let rows: Vec<u32> = (0..labels.len() as u32).collect();
-                read(&rows, &picked)
-            }
-            None => read(&[], &self.relations_of(&[])?),
         }
+        let rows: Vec<u32> = labels.iter().map(|label| known.rows[label]).collect();
+        let picked = match &known.relations {
+            Some(all) => all.select(&rows),
+            None => self.relations_of(&[])?,
+        };
+        Ok((Arc::new(picked), (0..labels.len() as u32).collect()))
     }
 
     fn relations_of(&self, labels: &[String]) -> Result<Relations> {
@@ -413,27 +409,26 @@ impl Gnn2r {
     }
 
     /// The answers of what was explored, nearest first: the trails of each, and the confidence.
-    fn answers(&self, question: &str, found: &Explored) -> Result<Option<Chosen>> {
-        let distance = |i: u32| found.near.distances[i as usize];
+    fn answers(&self, question: &str, found: &mut Explored) -> Result<Option<Chosen>> {
         let (text, similarity, mut told) = match self.answering.sentences {
             true => {
                 let texts: Vec<&str> = found.sentences.iter().map(|s| s.text.as_str()).collect();
                 let similar = self.similarities(question, &texts)?;
                 let least = found.sentences.iter().map(|sentence| {
                     let answers = sentence.answers.iter();
-                    let all = answers.map(|told| distance(told.candidate));
+                    let all = answers.map(|told| found.near.distances[told.candidate as usize]);
                     all.fold(f32::INFINITY, f32::min)
                 });
                 let both = similar.iter().copied().zip(least);
                 let Some(best) = best_sentence(both, self.answering.nearness) else {
                     return Ok(None);
                 };
-                let sentence = &found.sentences[best];
-                (
-                    sentence.text.clone(),
-                    0.5 * (1.0 + similar[best]),
-                    sentence.answers.clone(),
-                )
+                let told = match self.answering.complete {
+                    true => found.complete(best, &self.answering.trails),
+                    false => found.sentences[best].answers.clone(),
+                };
+                let text = found.sentences[best].text.clone();
+                (text, 0.5 * (1.0 + similar[best]), told)
             }
             false => {
                 // all trails of each candidate, as the first step alone cannot tell them apart
@@ -448,6 +443,7 @@ impl Gnn2r {
                 (String::new(), 1.0, told.collect())
             }
         };
+        let distance = |i: u32| found.near.distances[i as usize];
         told.sort_by(|a, b| distance(a.candidate).total_cmp(&distance(b.candidate)));
         let Some(least) = told.first().map(|told| distance(told.candidate)) else {
             return Ok(None);
@@ -483,7 +479,7 @@ impl Retriever for Gnn2r {
         let topics: Vec<EntityId> = links.iter().map(|link| link.entity).collect();
         let mut found = self.explore(&question.text, &topics, &[], graph)?;
         let mut clock = Phases::start();
-        let chosen = self.answers(&question.text, &found)?;
+        let chosen = self.answers(&question.text, &mut found)?;
         clock.lap("retrieve.similarity");
         let subgraph = &found.around.subgraph;
         let mut triple_scores = vec![0.0f32; subgraph.triples().len()];

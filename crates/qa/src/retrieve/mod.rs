@@ -10,10 +10,11 @@ mod similarity;
 mod triple_encoder;
 mod vectors;
 
-use wherefore_graph::{EntityId, Graph, Hop, Subgraph, Triple};
+use wherefore_graph::{EntityId, Graph, Hop, RelationId, Subgraph, Triple};
 
 use crate::error::Result;
 use crate::link::Link;
+use crate::measure::Operation;
 use crate::question::Question;
 
 pub use forms::{Forms, FormsConfig};
@@ -110,6 +111,14 @@ pub struct Plan {
     pub hops: Vec<Hop>,
     /// Between 0 and 1.
     pub score: f32,
+    /// Further topics and relations, which have to lead to the same things.
+    pub also: Vec<(EntityId, Vec<Hop>)>,
+    /// The kind of thing that is asked for, and the relation that says so; others do not count.
+    pub kind: Option<(RelationId, EntityId)>,
+    /// Things that the question names and among which is chosen; no relation is followed then.
+    pub among: Vec<EntityId>,
+    /// What is done with the things that it leads to.
+    pub then: Vec<Operation>,
 }
 
 /// Finds and scores the triples that may bear on the question.

@@ -246,8 +246,8 @@ function begin() {
   state.asking?.abort();
   state.answer = null;
   state.replay = null;
-  for (const id of ["problem", "prose", "reason", "replay", "feedback", "correct", "more"]) $(id).hidden = true;
-  for (const id of ["stages", "answers", "notes", "chains", "table", "query", "json", "chosen"]) $(id).replaceChildren();
+  for (const id of ["problem", "prose", "reason", "replay", "feedback", "correct", "more", "steps"]) $(id).hidden = true;
+  for (const id of ["stages", "answers", "sub-questions", "notes", "chains", "table", "query", "json", "chosen"]) $(id).replaceChildren();
   for (const id of ["thanks", "prose"]) $(id).textContent = "";
   for (const id of ["up", "down"]) { $(id).disabled = false; $(id).setAttribute("aria-pressed", "false"); }
   network.clear();
@@ -309,6 +309,7 @@ function showAnswer(answer, expected) {
   $("reason").hidden = answer.status === "answered";
   $("reason").textContent = answer.status === "answered" ? "" : `No answer: ${answer.reason ?? "nothing was found"}.`;
   showAnswers(answer, expected, FEW);
+  showSteps(answer);
   const notes = [...(answer.notes ?? []), ...(answer.withheld ?? []).map((held) => `withheld: ${held.name} (${held.reason})`)];
   $("notes").replaceChildren(...notes.map((note) => el("li", {}, note)));
   $("feedback").hidden = !state.about.feedback || Boolean(state.replay) || !answer.links.length;
@@ -328,6 +329,21 @@ function showAnswers(answer, expected, most) {
   $("more").hidden = answer.answers.length <= most;
   $("more").textContent = `Show all ${answer.answers.length} answers`;
   $("more").onclick = () => showAnswers(answer, expected, answer.answers.length);
+}
+
+// How the question was taken apart; the triples behind a step light up under the pointer.
+function showSteps(answer) {
+  const steps = answer.trace?.steps ?? [];
+  $("steps").hidden = !steps.length;
+  $("thought").textContent = answer.trace?.thought ?? "";
+  $("sub-questions").replaceChildren(...steps.map((step) => {
+    const on = () => network.highlight(step.evidence);
+    const off = () => network.highlight(null);
+    return el("li", { tabIndex: 0, onpointerenter: on, onpointerleave: off, onfocus: on, onblur: off },
+      step.asked, el("br"),
+      el("b", {}, step.answers.length ? step.answers.join(", ") : "nothing"), " ",
+      el("small", { class: "dim" }, `${step.evidence.length} facts`));
+  }));
 }
 
 function answerItem(entity, i, expected) {

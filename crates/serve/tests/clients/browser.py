@@ -168,6 +168,17 @@ def check(address, chromium, folder):
                 assert across < 4 or down < 4, (a, b)
         page.locator("#network").screenshot(path=shots / "large.png")
 
+        # a question taken apart: its steps, whose facts light up
+        page.goto(f"{address}/?graph=toy&method=steps&q=Who+is+the+mascot+of+the+San+Francisco+Giants%3F")
+        page.wait_for_selector("#sub-questions li")
+        expect(page.locator("#thought")).to_contain_text("it is one step")
+        expect(page.locator("#sub-questions li")).to_have_count(1)
+        expect(page.locator("#sub-questions li")).to_contain_text("Lou Seal")
+        page.hover("#sub-questions li")
+        assert page.locator(".edge.on").count() > 0
+        page.screenshot(path=shots / "steps.png")
+        page.hover("#evidence-title")
+
         # dark, by the system and by the button
         page.emulate_media(color_scheme="dark")
         page.goto(f"{address}/?q=Which+World+Series+did+the+San+Francisco+Giants+win%3F&graph=toy")

@@ -126,7 +126,7 @@ pub(super) fn train(
     let heard = {
         let explorer = explorer(config.answering.candidates, config.answering.reach)?;
         explored(&material.judged, &mut tell, |i| {
-            heard(task, material, &explorer, i)
+            heard(task, config, material, &explorer, i)
         })?
     };
     let name = config.answering.encoder.as_ref().unwrap_or(&config.encoder);
@@ -252,6 +252,7 @@ fn spoke(
 /// What each sentence of a validation question would answer.
 fn heard(
     task: &Task<'_>,
+    config: &Gnn2rTrainConfig,
     material: &Material,
     explorer: &Gnn2r,
     index: usize,
@@ -264,11 +265,16 @@ fn heard(
     let found = explorer.explore(&question.question, &topics, &[], graph)?;
     let subgraph = &found.around.subgraph;
     let sentences = found.sentences.iter().map(|sentence| {
-        let mut near: Vec<(f32, bool)> = (sentence.answers.iter())
-            .map(|told| {
-                let entity = subgraph.entities()[told.candidate as usize];
+        let mut told: Vec<u32> = sentence.answers.iter().map(|told| told.candidate).collect();
+        if config.answering.complete {
+            let more = found.completed(sentence, &config.answering.trails);
+            told.extend(more.into_iter().map(|(entity, _)| entity));
+        }
+        let mut near: Vec<(f32, bool)> = (told.into_iter())
+            .map(|local| {
+                let entity = subgraph.entities()[local as usize];
                 let right = answers.binary_search(&entity).is_ok();
-                (found.near.distances[told.candidate as usize], right)
+                (found.near.distances[local as usize], right)
             })
             .collect();
         near.sort_by(|a, b| a.0.total_cmp(&b.0));

@@ -187,6 +187,35 @@ impl<'a> Ground<'a> {
         (found, left > 0)
     }
 
+    /// All trails from a topic that take these steps, relations and directions, in this order. Stops
+    /// when `left` edges were looked at.
+    pub(super) fn along(&self, topic: u32, steps: &[(u32, bool)], left: &mut usize) -> Vec<Trail> {
+        let mut found = Vec::new();
+        let mut open = vec![(topic, Vec::new())];
+        while let Some((at, taken)) = open.pop() {
+            let Some(&(relation, direction)) = steps.get(taken.len()) else {
+                found.push(Trail {
+                    topic,
+                    end: at,
+                    steps: taken,
+                });
+                continue;
+            };
+            for &(triple, next, forward) in self.edges(at) {
+                if *left == 0 {
+                    return found;
+                }
+                *left -= 1;
+                let fits = self.triples[triple as usize][1] == relation && forward == direction;
+                if fits && taken.iter().all(|(t, _)| *t != triple) {
+                    open.push((next, [&taken[..], &[(triple, forward)]].concat()));
+                }
+            }
+        }
+        found.sort();
+        found
+    }
+
     /// The triple in local ids.
     pub(super) fn triple(&self, index: u32) -> [u32; 3] {
         self.triples[index as usize]
@@ -321,6 +350,25 @@ mod tests {
             let cheapest: Vec<Trail> = wanted.iter()
                 .filter(|t| Some(cost(t)) == least(t.end)).cloned().collect();
             prop_assert_eq!(fast, cheapest);
+        }
+
+        #[test]
+        fn steps_lead_where_brute_force_finds_them_to_lead(
+            triples in proptest::collection::vec((0u32..5, 0u32..2, 0u32..5), 0..8),
+            steps in proptest::collection::vec((0u32..2, any::<bool>()), 1..4),
+        ) {
+            let triples: Vec<[u32; 3]> = triples.into_iter().map(|(h, r, t)| [h, r, t]).collect();
+            let named = [true; 5];
+            let ground = Ground::new(&triples, &named);
+            let mut wanted = brute(&triples, &named, 0, &[0, 1, 2, 3, 4], steps.len());
+            wanted.retain(|trail| {
+                let kinds = trail.steps.iter().map(|(t, f)| (triples[*t as usize][1], *f));
+                kinds.eq(steps.iter().copied())
+            });
+            let mut left = 10_000;
+            prop_assert_eq!(ground.along(0, &steps, &mut left), wanted);
+            let mut none = 0;
+            prop_assert!(ground.along(0, &steps, &mut none).is_empty());
         }
     }
 

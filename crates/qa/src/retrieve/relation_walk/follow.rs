@@ -1,26 +1,89 @@
 //! Walks a plan in full.
 
 use hashbrown::HashSet;
-use wherefore_graph::{EntityId, Graph, Step, Triple, edges_by_relation};
+use wherefore_graph::{Direction, EntityId, Graph, Hop, Step, Triple, edges_by_relation};
 
 use super::Plan;
 use crate::error::Result;
 
-/// The triples of a plan that lead to an end, its ends, and whether that is all of them.
+/// The triples of a plan that lead to an end, its ends, and whether that is all of them. What is
+/// then done with the ends is left open; the values that are looked at for it are among the
+/// triples.
 pub(super) fn follow(
     plan: &Plan,
     graph: &dyn Graph,
     limit: usize,
 ) -> Result<(Vec<Triple>, Vec<EntityId>, bool)> {
+    let mut left = limit;
+    let mut walked: Vec<Vec<Vec<Step>>> = Vec::new();
+    let mut ends = plan.among.clone();
+    if plan.among.is_empty() {
+        let ways = std::iter::once((plan.topic, plan.hops.as_slice()))
+            .chain(plan.also.iter().map(|(topic, hops)| (*topic, &hops[..])));
+        for (place, (topic, hops)) in ways.enumerate() {
+            let (layers, reached) = layers(topic, hops, graph, &mut left)?;
+            walked.push(layers);
+            if place == 0 {
+                ends = reached;
+            } else {
+                ends.retain(|end| reached.binary_search(end).is_ok());
+            }
+        }
+    }
+    if let Some((relation, kind)) = plan.kind {
+        let mut kept = Vec::with_capacity(ends.len());
+        for end in ends {
+            let triple = Triple {
+                head: end,
+                relation,
+                tail: kind,
+            };
+            if graph.contains(triple)? {
+                kept.push(end);
+            }
+        }
+        ends = kept;
+    }
+    let mut triples = Vec::new();
+    for layers in &walked {
+        triples.extend(leading(layers, &ends));
+    }
+    for relation in plan.then.iter().filter_map(super::Operation::relation) {
+        for &end in &ends {
+            for edge in edges_by_relation(&graph.outgoing(end)?, relation) {
+                triples.push(Triple {
+                    head: end,
+                    relation,
+                    tail: edge.entity,
+                });
+            }
+        }
+    }
+    Ok((triples, ends, left > 0))
+}
+
+/// Every step from a topic along the relations, layer by layer, and the ends in order.
+fn layers(
+    topic: EntityId,
+    hops: &[Hop],
+    graph: &dyn Graph,
+    left: &mut usize,
+) -> Result<(Vec<Vec<Step>>, Vec<EntityId>)> {
     let mut layers: Vec<Vec<Step>> = Vec::new();
     let mut before: Vec<EntityId> = Vec::new();
-    let mut front = vec![plan.topic];
-    let mut left = limit;
-    for (j, hop) in plan.hops.iter().enumerate() {
-        let returns = j > 0 && hop.undoes(&plan.hops[j - 1]);
-        let back = |e: EntityId| e == plan.topic || returns && before.binary_search(&e).is_ok();
+    let mut front = vec![topic];
+    for (j, hop) in hops.iter().enumerate() {
+        let returns = j > 0 && hop.undoes(&hops[j - 1]);
+        let back = |e: EntityId| e == topic || returns && before.binary_search(&e).is_ok();
         let mut layer = Vec::new();
         let mut only_back = Vec::new();
+        graph.prefetch(
+            &front,
+            match hop.forward {
+                true => Direction::Outgoing,
+                false => Direction::Incoming,
+            },
+        )?;
         for &entity in &front {
             let edges = if hop.forward {
                 graph.outgoing(entity)?
@@ -28,14 +91,14 @@ pub(super) fn follow(
                 graph.incoming(entity)?
             };
             for edge in edges_by_relation(&edges, hop.relation) {
-                if left == 0 {
+                if *left == 0 {
                     break;
                 }
                 let step = Step::new(entity, *edge, hop.forward);
                 if back(edge.entity) {
                     only_back.push(step);
                 } else {
-                    left -= 1;
+                    *left -= 1;
                     layer.push(step);
                 }
             }
@@ -49,8 +112,12 @@ pub(super) fn follow(
         front.dedup();
         layers.push(layer);
     }
-    // what leads nowhere is no evidence
-    let mut wanted: HashSet<EntityId> = front.iter().copied().collect();
+    Ok((layers, front))
+}
+
+/// The triples that lead to one of the ends: what leads nowhere is no evidence.
+fn leading(layers: &[Vec<Step>], ends: &[EntityId]) -> Vec<Triple> {
+    let mut wanted: HashSet<EntityId> = ends.iter().copied().collect();
     let mut kept = Vec::new();
     for layer in layers.iter().rev() {
         let mut before = HashSet::new();
@@ -61,12 +128,12 @@ pub(super) fn follow(
         wanted = before;
     }
     kept.reverse();
-    Ok((kept, front, left > 0))
+    kept
 }
 
 #[cfg(test)]
 mod tests {
-    use wherefore_graph::{Hop, NameMatch};
+    use wherefore_graph::NameMatch;
 
     use super::super::tests::movies;
     use super::*;
@@ -87,6 +154,7 @@ mod tests {
                 hop("has_genre", true),
             ],
             score: 1.0,
+            ..Plan::default()
         };
         let (triples, ends, whole) = follow(&plan, &graph, 100).unwrap();
         assert_eq!((triples.len(), ends.len(), whole), (3, 1, true));

@@ -16,30 +16,34 @@
 //! lengths are walked in full; each is a [`Plan`], and its triples and ends score σ(2·score).
 //!
 //! Limits: at most `sample` entities of a step's ends are looked at while paths are grown, so f_j
-//! is an estimate. A walk does not return to its topic, nor by the relation that it came by to where
+//! is an estimate. What is asked to be counted, compared or ranked is read off the question first
+//! (`plans.rs`), and the kinds of things that a graph knows tell what is asked for (`kinds.rs`). A walk does not return to its topic, nor by the relation that it came by to where
 //! it came from, unless it leads nowhere else; that costs ½.
 
 mod affinity;
 mod align;
 mod follow;
+mod kinds;
+mod plans;
 mod reading;
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use hashbrown::{HashMap, HashSet};
 use serde::{Deserialize, Serialize};
 use wherefore_graph::names::normalise;
-use wherefore_graph::{Edge, EntityId, Graph, Hop, Subgraph, Triple};
+use wherefore_graph::{Direction, Edge, EntityId, Graph, Hop, Subgraph, Triple};
 use wherefore_model::{Encoder, encode};
 
-use self::affinity::{Affinity, RelationWords};
-use self::align::{Aligner, Step};
+use self::affinity::RelationWords;
+use self::align::{Aligner, Fit, Step};
 use self::follow::follow;
-use self::reading::Reading;
-use super::{Plan, Retriever, ScoredTriples, sigmoid};
+use self::kinds::Kinds;
+use super::{Operation, Plan, Retriever, ScoredTriples, sigmoid};
 use crate::error::{Error, Result};
 use crate::link::Link;
+use crate::measure::Attributes;
 use crate::per_graph::PerGraph;
 use crate::question::Question;
 use crate::words::{stem, tokens};
@@ -50,8 +54,18 @@ const COVERAGE: f32 = 0.2;
 /// What a step costs that only leads back.
 const BACK: f32 = 0.5;
 
+/// What a step is worth that leads to what belongs to things, by a relation called after their
+/// kind: from a country against `country`.
+const BELONGS: f32 = 0.2;
+
+/// Things of the kind that is asked for that are kept of a step.
+const MAX_OF_KIND: usize = 8;
+
 /// Edges of one entity that are read while paths are grown.
 const MAX_EDGES: usize = 512;
+
+/// Paths that are kept of all lengths.
+const MAX_DONE: usize = 64;
 
 /// Steps that only pass a node without a name, beyond `hops`.
 const MAX_THROUGH: usize = 2;
@@ -116,6 +130,8 @@ pub struct RelationWalk {
     config: RelationWalkConfig,
     encoder: Arc<dyn Encoder>,
     words: PerGraph<RelationWords>,
+    kinds: PerGraph<Kinds>,
+    attributes: PerGraph<Attributes>,
 }
 
 impl RelationWalk {
@@ -125,13 +141,27 @@ impl RelationWalk {
         Ok(Self {
             encoder: encode::open(&config.encoder)?,
             words: PerGraph::default(),
+            kinds: PerGraph::default(),
+            attributes: PerGraph::default(),
             config,
         })
     }
 }
 
 /// A path with its score.
-type Scored = (Vec<Hop>, f32);
+struct Scored {
+    steps: Vec<Step>,
+    fit: Fit,
+    /// Whether it leads to what is asked for, as far as that is known.
+    answers: bool,
+    score: f32,
+}
+
+impl Scored {
+    fn hops(&self) -> Vec<Hop> {
+        self.steps.iter().map(|s| s.hop).collect()
+    }
+}
 
 /// A path while it grows.
 struct Path {
@@ -142,6 +172,7 @@ struct Path {
     before: Vec<EntityId>,
     /// κ Σ ln f, less what steps back cost
     coverage: f32,
+    fit: Fit,
     score: f32,
 }
 
@@ -152,44 +183,14 @@ impl Retriever for RelationWalk {
         links: &[Link],
         graph: &dyn Graph,
     ) -> Result<ScoredTriples> {
-        let words = self
-            .words
-            .get(graph, || RelationWords::build(graph, &*self.encoder))?;
-        let deadline = Instant::now() + Duration::from_millis(self.config.time_limit_ms);
-        let mut notes = Vec::new();
-        let mut plans = Vec::new();
-        for link in links {
-            let span = match link.span {
-                Some(span) => Some(span),
-                None => label_span(&question.text, &graph.entity_label(link.entity)?),
-            };
-            let others: Vec<(usize, usize)> = links
-                .iter()
-                .filter_map(|other| other.span)
-                .filter(|&other| Some(other) != span)
-                .collect();
-            let reading = Reading::new(&question.text, span, &others);
-            let affinity = Affinity::new(&reading.words, &words, &*self.encoder)?;
-            let aligner = Aligner::new(&reading, &affinity);
-            if !aligner.says_anything() {
-                continue;
-            }
-            let (found, in_time) = self.grow(link.entity, &aligner, graph, deadline)?;
-            if !in_time {
-                notes.push(format!(
-                    "paths were grown for {} ms and no longer",
-                    self.config.time_limit_ms
-                ));
-            }
-            plans.extend(found.into_iter().map(|(hops, score)| Plan {
-                topic: link.entity,
-                hops,
-                // a doubtful topic makes a doubtful plan
-                score: sigmoid(2.0 * score) * link.score.clamp(0.0, 1.0).sqrt(),
-            }));
-        }
-        plans.sort_by(|a, b| b.score.total_cmp(&a.score));
-        plans.truncate(self.config.plans);
+        let (plans, in_time) = self.plans(question, links, graph)?;
+        let notes = match in_time {
+            true => Vec::new(),
+            false => vec![format!(
+                "paths were grown for {} ms and no longer",
+                self.config.time_limit_ms
+            )],
+        };
         self.walk(links, plans, notes, graph)
     }
 }
@@ -199,7 +200,9 @@ impl RelationWalk {
     fn grow(
         &self,
         topic: EntityId,
+        kind: Option<EntityId>,
         aligner: &Aligner<'_>,
+        kinds: &Kinds,
         graph: &dyn Graph,
         deadline: Instant,
     ) -> Result<(Vec<Scored>, bool)> {
@@ -208,37 +211,50 @@ impl RelationWalk {
             ends: vec![topic],
             before: Vec::new(),
             coverage: 0.0,
+            fit: Fit::Open,
             score: 0.0,
         }];
         let mut done: Vec<Scored> = Vec::new();
         for _ in 0..self.config.hops + MAX_THROUGH {
             let mut next = Vec::new();
+            let ends: Vec<EntityId> = layer.iter().flat_map(|p| &p.ends).copied().collect();
+            graph.prefetch(&ends, Direction::Both)?;
             for path in &layer {
                 if Instant::now() > deadline {
-                    return Ok((best(done, self.config.plans), false));
+                    return Ok((best(done), false));
                 }
-                self.longer(path, topic, aligner, graph, &mut next)?;
+                self.longer(path, topic, kind, aligner, kinds, graph, &mut next)?;
             }
             for path in &next {
                 let answers = path.ends.iter().any(|&e| e != topic);
                 if answers && path.steps.last().is_some_and(|s| !s.through) {
-                    let hops = path.steps.iter().map(|s| s.hop).collect();
-                    done.push((hops, path.score));
+                    done.push(Scored {
+                        steps: path.steps.clone(),
+                        fit: path.fit,
+                        answers: true,
+                        score: path.score,
+                    });
                 }
             }
             next.sort_by(|a, b| b.score.total_cmp(&a.score));
             next.truncate(self.config.beam);
             layer = next;
         }
-        Ok((best(done, self.config.plans), true))
+        Ok((best(done), true))
     }
 
     /// Adds every path that is one step longer.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "one call, in a loop that has them all"
+    )]
     fn longer(
         &self,
         path: &Path,
         topic: EntityId,
+        kind: Option<EntityId>,
         aligner: &Aligner<'_>,
+        kinds: &Kinds,
         graph: &dyn Graph,
         next: &mut Vec<Path>,
     ) -> Result<()> {
@@ -248,9 +264,13 @@ impl RelationWalk {
             return Ok(());
         }
         let last = path.steps.last().filter(|s| s.through).map(|s| s.hop);
-        for (hop, mut step) in self.steps(path, topic, graph)? {
+        for (hop, mut step) in self.steps(path, topic, kind, kinds, graph)? {
             // out of a node without a name by the relation that led in: only back
             if last.is_some_and(|last| hop.undoes(&last)) {
+                continue;
+            }
+            // of what kind a thing is, is no step, unless a kind is the topic
+            if kinds.is_type(hop.relation) && !kinds.has(topic) {
                 continue;
             }
             let mut unnamed = 0;
@@ -271,11 +291,17 @@ impl RelationWalk {
             if step.only_back {
                 coverage -= BACK;
             }
-            let labelled = match aligner.target() {
-                Some(word) if !passing => are_called(&step.ends, word, graph)?,
-                _ => false,
+            if !hop.forward && kinds.belongs(hop.relation, &path.ends, graph)? {
+                coverage += BELONGS;
+            }
+            let fit = match (kind, aligner.target()) {
+                _ if passing => Fit::Open,
+                (Some(_), _) if !step.of_kind.is_empty() => Fit::Kind,
+                (_, Some(word)) if are_called(&step.ends, word, graph)? => Fit::Called,
+                (Some(_), _) => Fit::OtherKind,
+                _ => Fit::Open,
             };
-            let mut score = aligner.score(&steps, labelled) + coverage;
+            let mut score = aligner.score(&steps, fit) + coverage;
             if aligner.asks_when() && !passing {
                 score += if are_years(&step.ends, graph)? {
                     0.5
@@ -288,6 +314,7 @@ impl RelationWalk {
                 ends: std::mem::take(&mut step.ends),
                 before: path.ends.clone(),
                 coverage,
+                fit,
                 score,
             });
         }
@@ -295,7 +322,14 @@ impl RelationWalk {
     }
 
     /// Every step that some of the path's ends can take, with the ends that were seen.
-    fn steps(&self, path: &Path, topic: EntityId, graph: &dyn Graph) -> Result<Vec<(Hop, Taken)>> {
+    fn steps(
+        &self,
+        path: &Path,
+        topic: EntityId,
+        kind: Option<EntityId>,
+        kinds: &Kinds,
+        graph: &dyn Graph,
+    ) -> Result<Vec<(Hop, Taken)>> {
         let naming = graph.naming_relations();
         let mut steps: HashMap<Hop, Taken> = HashMap::new();
         let last = path.steps.last().map(|s| s.hop);
@@ -319,6 +353,9 @@ impl RelationWalk {
                         let back = |e: EntityId| e == topic || before.contains(&e);
                         let some = &edges[at..end.min(at + MAX_EDGES)];
                         taken.add(some, &back, self.config.sample);
+                        if let Some(kind) = kind {
+                            taken.add_kind(some, &back, kind, kinds, graph)?;
+                        }
                     }
                     at = end;
                 }
@@ -371,7 +408,13 @@ impl RelationWalk {
                 self.config.max_triples
             ));
         }
-        let seeds: Vec<EntityId> = links.iter().map(|l| l.entity).collect();
+        let mut seeds: Vec<EntityId> = links.iter().map(|l| l.entity).collect();
+        for plan in &plans {
+            // a kind of thing is a topic that nobody linked
+            if !seeds.contains(&plan.topic) {
+                seeds.push(plan.topic);
+            }
+        }
         let subgraph = Subgraph::from_triples(&seeds, &triples);
         let triple_scores = (0..subgraph.triples().len())
             .map(|i| scores.get(&subgraph.triple(i)).copied().unwrap_or(0.0))
@@ -400,6 +443,8 @@ struct Taken {
     takers: usize,
     /// Some of its ends, each once.
     ends: Vec<EntityId>,
+    /// Some of those that are of the kind that is asked for.
+    of_kind: Vec<EntityId>,
     /// Some of those that lead back.
     back: Vec<EntityId>,
     /// Whether `ends` are of the latter kind.
@@ -408,6 +453,26 @@ struct Taken {
 }
 
 impl Taken {
+    /// Looks among all ends for things of a kind: of the ends that a country has, few are lakes.
+    fn add_kind(
+        &mut self,
+        edges: &[Edge],
+        is_back: &dyn Fn(EntityId) -> bool,
+        kind: EntityId,
+        kinds: &Kinds,
+        graph: &dyn Graph,
+    ) -> Result<()> {
+        for edge in edges {
+            if self.of_kind.len() == MAX_OF_KIND {
+                break;
+            }
+            if !is_back(edge.entity) && kinds.is(edge.entity, kind, graph)? {
+                self.of_kind.push(edge.entity);
+            }
+        }
+        Ok(())
+    }
+
     fn add(&mut self, edges: &[Edge], is_back: &dyn Fn(EntityId) -> bool, sample: usize) {
         self.takers += 1;
         for edge in edges {
@@ -427,13 +492,14 @@ impl Taken {
 }
 
 /// The best paths, best first; of equals the shorter.
-fn best(mut done: Vec<Scored>, count: usize) -> Vec<Scored> {
+fn best(mut done: Vec<Scored>) -> Vec<Scored> {
     done.sort_by(|a, b| {
-        b.1.total_cmp(&a.1)
-            .then_with(|| a.0.len().cmp(&b.0.len()))
-            .then_with(|| a.0.cmp(&b.0))
+        b.score
+            .total_cmp(&a.score)
+            .then_with(|| a.steps.len().cmp(&b.steps.len()))
+            .then_with(|| a.hops().cmp(&b.hops()))
     });
-    done.truncate(count);
+    done.truncate(MAX_DONE);
     done
 }
 
