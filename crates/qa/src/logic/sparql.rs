@@ -25,8 +25,10 @@ use super::value::{Moment, Quantity, Sense, TEMPORAL};
 impl Plan {
     /// The query. A `COUNT` gives `?count`, everything else `?x`.
     pub fn sparql(&self) -> String {
-        let mut writer = Writer::default();
-        writer.depth = 1;
+        let mut writer = Writer {
+            depth: 1,
+            ..Writer::default()
+        };
         writer.set("x", &self.set);
         let head = match self.count {
             true => "SELECT (COUNT(DISTINCT ?x) AS ?count)",

@@ -130,6 +130,9 @@ struct Prefix {
     sum: f32,
 }
 
+/// A prefix and what comes after it: sum, parent, token and state; none is the end.
+type Continued = (f32, usize, Option<(u32, State)>);
+
 /// The best forms that the grammar allows, best first. None where nothing came to an end within
 /// `max_tokens`.
 pub fn beam(
@@ -151,8 +154,7 @@ pub fn beam(
         }
         let prefixes: Vec<&[u32]> = open.iter().map(|p| p.tokens.as_slice()).collect();
         let scores = model.scores(&prefixes)?;
-        // (sum, parent, token and state; none is the end)
-        let mut next: Vec<(f32, usize, Option<(u32, State)>)> = Vec::new();
+        let mut next: Vec<Continued> = Vec::new();
         for (i, (prefix, scores)) in open.iter().zip(&scores).enumerate() {
             let score = |token: u32| {
                 let score = scores.get(token as usize).copied().unwrap_or(f32::NAN);
