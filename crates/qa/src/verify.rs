@@ -661,6 +661,7 @@ mod tests {
                 entity: EntityId(5),
                 confidence: 1.0,
                 path: path.to_vec(),
+                ..Candidate::default()
             };
             let conclusion = Conclusion {
                 answers: vec![answer],
