@@ -86,7 +86,7 @@ impl Stamp {
                 #[cfg(unix)]
                 inode: std::os::unix::fs::MetadataExt::ino(&found),
             })),
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(e) if is_absent(&e) => Ok(None),
             Err(e) => Err(Error::io("read", path)(e)),
         }
     }
@@ -116,6 +116,12 @@ fn first_not_below(hashes: &[[u32; 2]], hash: u32) -> usize {
         step *= 2;
     }
     low + hashes[low..high].partition_point(|[h, _]| *h < hash)
+}
+
+/// Whether there is no such file, be it that its folder is a file itself.
+fn is_absent(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{NotADirectory, NotFound};
+    matches!(error.kind(), NotFound | NotADirectory)
 }
 
 impl Base {

@@ -474,6 +474,7 @@ impl Lesson for Run<'_> {
 mod tests {
     use wherefore::Question;
     use wherefore::graph::{Graph, toy};
+    use wherefore::link::{Linker, Names, NamesConfig};
     use wherefore::logic::aspects::RelationRetriever;
 
     use super::*;
@@ -568,7 +569,9 @@ mod tests {
         assert_eq!(trained.best.recall_at_1, 1.0, "{:?}", trained.epochs.last());
         let retriever = RelationRetriever::load(&out).unwrap();
         let question = Question::new("who manages the San Francisco Giants");
-        let ranked = retriever.rank(&question, &[], &graph).unwrap();
+        let linker = Names::new(NamesConfig::default()).unwrap();
+        let links = linker.link(&question, &graph).unwrap();
+        let ranked = retriever.rank(&question, &links, &graph).unwrap();
         assert_eq!(graph.relation_label(ranked[0].0).unwrap(), "coached by");
     }
 }

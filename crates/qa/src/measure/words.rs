@@ -282,8 +282,16 @@ impl Reader<'_> {
         if let Some((from, to)) = which {
             blank(from, to);
         }
-        for (word, _) in self.words.iter().zip(&self.taken).filter(|(_, t)| **t) {
-            blank(word.start, word.end);
+        for (i, word) in self.words.iter().enumerate() {
+            if !self.taken[i] {
+                continue;
+            }
+            // what stands between two such words goes with them: the comma of `30,000`
+            let end = match self.words.get(i + 1) {
+                Some(next) if self.taken[i + 1] => next.start.max(word.end),
+                _ => word.end,
+            };
+            blank(word.start, end);
             self.asked.taken.push((word.start, word.end));
         }
         if let Some((from, _)) = which {

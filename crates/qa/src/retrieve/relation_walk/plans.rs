@@ -312,11 +312,17 @@ impl Search<'_> {
         let affinity = self.affinity(&first.reading)?;
         let aligner = self.aligner(&first.reading, &affinity);
         let mut ends = Vec::new();
-        for telling in [first, second] {
+        for (telling, other) in [(first, second), (second, first)] {
+            let other = other.link.entity;
             let mut of = Vec::new();
             for path in telling.paths.iter().take(TOGETHER) {
                 let plan = self.plan(telling, path)?;
-                of.push((path, follow(&plan, self.graph, MAX_ENDS)?.1));
+                let (triples, ends, _) = follow(&plan, self.graph, MAX_ENDS)?;
+                // a way over the other topic says nothing that the other does not
+                let over = triples.iter().any(|t| t.head == other || t.tail == other);
+                if !over || ends.contains(&other) {
+                    of.push((path, ends));
+                }
             }
             ends.push(of);
         }
