@@ -7,6 +7,8 @@ mod language;
 mod open;
 mod output;
 mod progress;
+mod prompt;
+mod world;
 
 use std::process::ExitCode;
 
@@ -30,6 +32,10 @@ fn main() -> ExitCode {
 fn run(args: &Args) -> Exit {
     let output = Output::new(&args.global);
     let done = match &args.command {
+        Command::Demo(args) => commands::demo::run(args, &output),
+        Command::Questions(args) => commands::questions::run(args, &output),
+        Command::Completions(args) => commands::manual::completions(args, &output),
+        Command::Man(args) => commands::manual::man(args, &output),
         Command::Ask(args) => commands::ask::run(args, &output),
         Command::Load(args) => commands::load::run(args, &output),
         Command::Add(args) => commands::change::run(args, Action::Add, &output),
@@ -39,9 +45,11 @@ fn run(args: &Args) -> Exit {
         Command::Index(args) => commands::index::run(args, &output),
         Command::Info(args) => commands::info::run(args, &output),
         Command::Sparql(args) => commands::sparql::run(args, &output),
+        Command::Logic(args) => commands::logic::run(args, &output),
         Command::Link(args) => commands::link::run(args, &output),
         Command::Eval(args) => commands::eval::run_eval(args, &output),
         Command::Train(args) => commands::train::run(args, &output),
+        Command::Label(args) => commands::label::run(args, &output),
         Command::Score(args) => commands::score::run(args, &output),
         Command::Report(args) => commands::report::run(args, &output),
         Command::Verify(args) => commands::verify::run(args, &output),

@@ -1,12 +1,13 @@
 //! From what the user calls a graph to the graph: the one place that knows how.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use wherefore_graph::{Graph, MemoryGraph, Service, ServiceConfig, Store, toy};
 use wherefore_lab::GoldQuestion;
 
 use crate::errors::UserError;
+use crate::world;
 
 /// Opens the graph for the questions read from `path`: none has to be named where each of them
 /// brings its own.
@@ -38,14 +39,26 @@ pub(crate) fn service(name: &str) -> anyhow::Result<Option<ServiceConfig>> {
     ServiceConfig::named(name).with_context(|| format!("cannot open the service `{name}`"))
 }
 
-/// Opens `@toy`, a graph folder or a service.
+/// The folder of a graph, where it is `@world` or a folder.
+pub(crate) fn folder(name: &Path) -> anyhow::Result<PathBuf> {
+    match name.to_str() {
+        Some(world::NAME) => world::folder(),
+        _ => Ok(name.to_owned()),
+    }
+}
+
+/// Opens `@world`, `@toy`, a graph folder or a service.
 pub(crate) fn open(name: &str) -> anyhow::Result<Box<dyn Graph>> {
     match name.strip_prefix('@') {
         Some("toy") => Ok(Box::new(toy::graph())),
+        Some(_) if name == world::NAME => {
+            let store = Store::open(world::folder()?).context("cannot open the sample graph")?;
+            Ok(Box::new(store))
+        }
         Some(_) => Err(UserError {
             code: "no-such-sample",
             message: format!("there is no built-in graph `{name}`"),
-            hint: "the built-in graph is `@toy`; a folder that begins with `@` is written `./@…`"
+            hint: "the built-in graphs are `@world` and `@toy`; a folder that begins with `@` is written `./@…`"
                 .into(),
         }
         .into()),

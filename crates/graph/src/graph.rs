@@ -324,6 +324,32 @@ pub trait Graph: Adjacency {
     /// The relation called `name`, by identity, or else by label if only one has that label.
     fn relation_named(&self, name: &str) -> Result<Option<RelationId>>;
 
+    /// Triples with this relation, in order of (head, tail).
+    ///
+    /// Where a graph has no index of its relations, every entity is looked at.
+    fn with_relation(
+        &self,
+        relation: RelationId,
+    ) -> Result<Box<dyn Iterator<Item = Result<Triple>> + '_>> {
+        let heads = (0..self.entity_bound()).map(|id| EntityId(id as u32));
+        Ok(Box::new(heads.flat_map(move |head| {
+            let found: Vec<Result<Triple>> = match self.outgoing(head) {
+                Ok(row) => crate::edges_by_relation(&row, relation)
+                    .iter()
+                    .map(|edge| {
+                        Ok(Triple {
+                            head,
+                            relation,
+                            tail: edge.entity,
+                        })
+                    })
+                    .collect(),
+                Err(error) => vec![Err(error)],
+            };
+            found
+        })))
+    }
+
     /// What tells this graph from all others, for things that are computed once per graph. None
     /// for small graphs that come and go.
     fn identity(&self) -> Option<&str> {

@@ -535,6 +535,13 @@ impl Graph for Store {
         Ok(labelled)
     }
 
+    fn with_relation(
+        &self,
+        relation: RelationId,
+    ) -> Result<Box<dyn Iterator<Item = Result<Triple>> + '_>> {
+        Ok(Box::new(self.triples_by_relation(relation)?))
+    }
+
     fn identity(&self) -> Option<&str> {
         Some(&self.changes.identity)
     }

@@ -10,6 +10,7 @@ use wherefore_graph::{Edge, EntityId, Graph, NameMatch, RelationId};
 use crate::answer::{Answer, AnswerEntity, Evidence, LinkReport, Status, Withheld};
 use crate::error::Result;
 use crate::link::Link;
+use crate::logic::{Form, Moment, Outcome, Plan, RunLimits, run};
 use crate::question::Question;
 use crate::rationale::{Step, leads, rationales};
 use crate::reason::Conclusion;
@@ -73,7 +74,13 @@ pub fn settle(
         .map(|(&(t, score), e)| e.verified.then_some((t.head, t.tail, score)))
         .collect();
     let shortest = rationales(selection.topics.iter().copied(), &steps);
-    let concluded = conclusion.answers.len() + conclusion.unmatched.len();
+    let concluded =
+        conclusion.answers.len() + conclusion.unmatched.len() + conclusion.computed.len();
+    let by_form = conclusion.form.is_some();
+    let verified = |path: &[usize]| {
+        path.iter()
+            .all(|&i| steps.get(i).is_some_and(Option::is_some))
+    };
     let mut answers = Vec::with_capacity(concluded);
     let mut withheld = Vec::new();
     let mut without_proof = |answer: AnswerEntity, reason: &str, answers: &mut Vec<_>| {
@@ -90,7 +97,13 @@ pub fn settle(
         }
     };
     for candidate in conclusion.answers {
-        let rationale = if leads(&candidate.path, &selection.topics, candidate.entity, &steps) {
+        // what a form matches is proved by the triples that made it match
+        let proved = by_form && !candidate.path.is_empty() && verified(&candidate.path);
+        let rationale = if proved {
+            candidate.path
+        } else if by_form {
+            Vec::new()
+        } else if leads(&candidate.path, &selection.topics, candidate.entity, &steps) {
             candidate.path
         } else {
             shortest.get(&candidate.entity).cloned().unwrap_or_default()
@@ -100,10 +113,13 @@ pub fn settle(
             id: graph.entity_term(candidate.entity)?.to_string(),
             confidence: candidate.confidence,
             rationale,
-            ungrounded: false,
+            measured: candidate.measured,
+            ..AnswerEntity::default()
         };
-        if answer.rationale.is_empty() {
-            let reason = if selection.topics.contains(&candidate.entity) {
+        let is_topic = selection.topics.contains(&candidate.entity);
+        let measured = is_topic && is_proved(&answer.measured, &evidence);
+        if answer.rationale.is_empty() && !measured {
+            let reason = if is_topic {
                 "the question itself names it"
             } else {
                 "no verified triples join it to a topic"
@@ -111,6 +127,23 @@ pub fn settle(
             without_proof(answer, reason, &mut answers);
         } else {
             answers.push(answer);
+        }
+    }
+    for computed in conclusion.computed {
+        // that there are none is proved by nothing but a form that was run
+        let proved = verified(&computed.path) && (by_form || !computed.path.is_empty());
+        let answer = AnswerEntity {
+            name: computed.name,
+            id: computed.id,
+            confidence: computed.confidence,
+            computed: true,
+            rationale: computed.path,
+            ..AnswerEntity::default()
+        };
+        if proved {
+            answers.push(answer);
+        } else {
+            without_proof(answer, "no verified triples can be counted", &mut answers);
         }
     }
     for name in conclusion.unmatched {
@@ -134,6 +167,20 @@ pub fn settle(
                 .unwrap_or_else(|| "the graph does not confirm the evidence of any answer".into()),
         ),
     };
+    let mut links = link_reports(links, graph)?;
+    for &topic in &selection.topics {
+        // a kind of thing can be a topic that no words were linked to
+        let id = graph.entity_term(topic)?.to_string();
+        if answered && links.iter().all(|link| link.id != id) {
+            let name = graph.entity_label(topic)?.into_owned();
+            links.push(LinkReport {
+                mention: name.clone(),
+                name,
+                id,
+                score: 1.0,
+            });
+        }
+    }
     Ok(Answer {
         question: question.text.clone(),
         status: if answered {
@@ -146,13 +193,30 @@ pub fn settle(
         // prose may speak of answers that were withheld
         text: conclusion.text.filter(|_| answered),
         evidence,
-        links: link_reports(links, graph)?,
+        links,
         llm: conclusion.llm,
         withheld,
         notes: conclusion.notes,
         trace: conclusion.trace,
+        logical_form: conclusion.form.as_ref().map(|f| f.form.clone()),
+        reading: conclusion.form.as_ref().map(|f| f.english.clone()),
+        sparql: conclusion.form.map(|f| f.sparql),
         ..Answer::default()
     })
+}
+
+/// Whether there are triples, and all of them were found.
+fn is_proved(triples: &[usize], evidence: &[Evidence]) -> bool {
+    let found = |&i: &usize| evidence.get(i).is_some_and(|e| e.verified);
+    !triples.is_empty() && triples.iter().all(found)
+}
+
+/// Everything in a conclusion that points into its selection.
+fn pointers(conclusion: &mut Conclusion) -> impl Iterator<Item = &mut usize> {
+    let answers = conclusion.answers.iter_mut();
+    let paths = answers.flat_map(|a| a.path.iter_mut().chain(&mut a.measured));
+    let computed = conclusion.computed.iter_mut();
+    paths.chain(computed.flat_map(|c| c.path.iter_mut()))
 }
 
 /// The best `most` triples and those of the paths; none where all stay. Paths point into it then.
@@ -164,8 +228,8 @@ fn shortened(selection: &Selection, conclusion: &mut Conclusion, most: usize) ->
         return None;
     }
     let mut kept: Vec<bool> = (0..count).map(|i| i < most).collect();
-    for answer in &conclusion.answers {
-        answer.path.iter().for_each(|i| kept[*i] = true);
+    for i in pointers(conclusion) {
+        kept.get_mut(*i).into_iter().for_each(|k| *k = true);
     }
     let mut place = Vec::with_capacity(count);
     let mut triples = Vec::new();
@@ -175,8 +239,8 @@ fn shortened(selection: &Selection, conclusion: &mut Conclusion, most: usize) ->
             triples.push(*triple);
         }
     }
-    for answer in &mut conclusion.answers {
-        answer.path.iter_mut().for_each(|i| *i = place[*i]);
+    for i in pointers(conclusion) {
+        *i = place.get(*i).copied().unwrap_or(usize::MAX);
     }
     Some(Selection {
         triples,
@@ -281,6 +345,9 @@ pub fn verify(answer: &Answer, graph: &dyn Graph) -> Result<Verification> {
         })
         .collect();
     let topics: Vec<&str> = answer.links.iter().map(|l| l.id.as_str()).collect();
+    if let Some(form) = &answer.logical_form {
+        return by_running(form, answer, evidence, graph);
+    }
     let mut answers = Vec::with_capacity(answer.answers.len());
     for saved in &answer.answers {
         let reason = objection(saved, answer, &topics, &evidence, &steps);
@@ -298,6 +365,62 @@ pub fn verify(answer: &Answer, graph: &dyn Graph) -> Result<Verification> {
     })
 }
 
+/// Runs the saved form again: an answer holds if the form still gives it, and its triples still
+/// stand so.
+fn by_running(
+    form: &str,
+    answer: &Answer,
+    evidence: Vec<EvidenceState>,
+    graph: &dyn Graph,
+) -> Result<Verification> {
+    let form: Form = form.parse()?;
+    let plan = Plan::new(&form, graph, Moment::now())?;
+    let outcome = match plan.missing() {
+        [] => Some(run(&plan, graph, &RunLimits::default())?),
+        _ => None,
+    };
+    let mut given = Vec::new();
+    match &outcome {
+        Some(Outcome::Number(number, _)) => given.push(count_id(*number)),
+        Some(Outcome::Entities(entities)) => {
+            for &entity in entities {
+                given.push(graph.entity_term(entity)?.to_string());
+            }
+        }
+        None => {}
+    }
+    given.sort_unstable();
+    let mut answers = Vec::with_capacity(answer.answers.len());
+    for saved in &answer.answers {
+        let stands = |&i: &usize| evidence.get(i) == Some(&EvidenceState::Found);
+        let reason = if outcome.is_none() {
+            Some(format!("the graph has no {}", plan.missing().join(", no ")))
+        } else if given.binary_search(&saved.id).is_err() {
+            Some("the logical form does not give it".to_owned())
+        } else if !saved.rationale.iter().all(stands) {
+            Some("triples in its rationale no longer stand so in the graph".to_owned())
+        } else {
+            None
+        };
+        answers.push(AnswerCheck {
+            name: saved.name.clone(),
+            holds: reason.is_none(),
+            reason,
+        });
+    }
+    let claims_nothing = answer.status == Status::Abstained;
+    Ok(Verification {
+        holds: answers.iter().all(|a| a.holds) && (claims_nothing || !answers.is_empty()),
+        answers,
+        evidence,
+    })
+}
+
+/// A count as a literal.
+pub(crate) fn count_id(number: usize) -> String {
+    format!("\"{number}\"^^<http://www.w3.org/2001/XMLSchema#integer>")
+}
+
 fn objection(
     saved: &AnswerEntity,
     answer: &Answer,
@@ -305,11 +428,13 @@ fn objection(
     evidence: &[EvidenceState],
     steps: &[Step<&str>],
 ) -> Option<String> {
-    if saved.rationale.is_empty() {
+    let is_topic = topics.contains(&saved.id.as_str());
+    let chosen = is_topic && !saved.measured.is_empty();
+    if saved.rationale.is_empty() && !chosen {
         return Some("it has no rationale".into());
     }
     let mut gone = 0;
-    for &i in &saved.rationale {
+    for &i in saved.rationale.iter().chain(&saved.measured) {
         match evidence.get(i) {
             None => {
                 return Some(format!(
@@ -324,8 +449,11 @@ fn objection(
     if gone > 0 {
         return Some(format!(
             "{gone} of the {} triples in its rationale no longer stand so in the graph",
-            saved.rationale.len()
+            saved.rationale.len() + saved.measured.len()
         ));
+    }
+    if saved.computed || chosen && saved.rationale.is_empty() {
+        return None;
     }
     if !leads(&saved.rationale, topics, saved.id.as_str(), steps) {
         return Some("its rationale does not join it to a topic".into());
@@ -497,6 +625,7 @@ mod tests {
             entity: EntityId(id),
             confidence: 1.0,
             path: path.to_vec(),
+            ..Candidate::default()
         };
         let settled = |answers| {
             let conclusion = Conclusion {
@@ -532,6 +661,7 @@ mod tests {
                 entity: EntityId(5),
                 confidence: 1.0,
                 path: path.to_vec(),
+                ..Candidate::default()
             };
             let conclusion = Conclusion {
                 answers: vec![answer],

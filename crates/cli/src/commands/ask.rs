@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::Context;
 use serde::Serialize;
 use wherefore::answer::{Answer, AnswerEntity, Status, Trace};
-use wherefore::config::{RetrieverConfig, SelectorConfig};
+use wherefore::config::{OrganizerConfig, RetrieverConfig, SelectorConfig};
 use wherefore::retrieve::gnn2r::Explanation;
 use wherefore::{Observer, PipelineConfig, Question, Stage};
 
@@ -16,6 +16,9 @@ use crate::errors::{Exit, UserError};
 use crate::language;
 use crate::open::open;
 use crate::output::{Arrows, Output, counted, shown};
+
+/// Triples of the rationales shown to people; `--json` has all.
+const SHOWN_TRIPLES: usize = 24;
 
 /// Answers shown to people; `--json` has all.
 const SHOWN_ANSWERS: usize = 10;
@@ -76,6 +79,19 @@ fn config(args: &Ask) -> anyhow::Result<PipelineConfig> {
                     code: "usage",
                     message: "this method has no layers to explain".into(),
                     hint: "leave `--explain` out, or ask with `--method gnn2r`".into(),
+                }
+                .into());
+            }
+        }
+    }
+    if let Some(length) = args.max_length {
+        match &mut config.organize {
+            OrganizerConfig::Chains(chains) => chains.max_length = length,
+            OrganizerConfig::Triples(_) => {
+                return Err(UserError {
+                    code: "usage",
+                    message: "this method makes no chains".into(),
+                    hint: "leave `--max-length` out, or ask with `--method reg`".into(),
                 }
                 .into());
             }
@@ -150,7 +166,7 @@ fn explained(explanation: &Explanation) -> String {
 }
 
 /// The answer for people.
-fn written(answer: &Answer, output: &Output) -> String {
+pub(crate) fn written(answer: &Answer, output: &Output) -> String {
     let mut text = answer
         .trace
         .as_ref()
@@ -170,6 +186,10 @@ fn written(answer: &Answer, output: &Output) -> String {
         let seen = language::is_streamed(output) && io::stdout().is_terminal();
         if let Some(prose) = answer.text.as_ref().filter(|_| !seen) {
             text += &format!("\n{}\n", shown(prose));
+        }
+        if let Some((reading, form)) = answer.reading.as_ref().zip(answer.logical_form.as_ref()) {
+            let form = output.dim(&shown(form));
+            text += &format!("\nread as {}\n        {form}\n", shown(reading));
         }
         let because = because(answer, some, output);
         if !because.is_empty() {
@@ -221,8 +241,14 @@ fn because(answer: &Answer, answers: &[AnswerEntity], output: &Output) -> String
     let mut arrows = Arrows::default();
     let mut written = std::collections::HashSet::new();
     let mut text = String::new();
-    for &i in answers.iter().flat_map(|a| &a.rationale) {
+    let proof = |a: &AnswerEntity| a.rationale.iter().chain(&a.measured).copied().collect();
+    let all: Vec<usize> = answers.iter().flat_map::<Vec<usize>, _>(proof).collect();
+    for i in all {
         let triple = &answer.evidence[i];
+        if written.len() == SHOWN_TRIPLES && !written.contains(&i) {
+            let line = "  … and more; `--json` has them all";
+            return text + &format!("{}\n", output.dim(line));
+        }
         if written.insert(i) {
             let mark = if triple.verified {
                 output.green("✓")

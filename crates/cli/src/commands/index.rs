@@ -8,8 +8,11 @@ use serde::Serialize;
 use wherefore::index::{
     IndexOptions, IndexProgress, IndexReport, IndexStep, Part, PartReport, build,
 };
+use wherefore::model::checkpoint::read_description;
 use wherefore::model::encode;
-use wherefore::retrieve::{QrGat, QrGatConfig};
+use wherefore::model::scoring::TripleNetwork;
+use wherefore::model::{distance_mlp, pna, qr_gat};
+use wherefore::retrieve::{NetworkConfig, NetworkRetriever};
 use wherefore_graph::{Adjacency, ServiceConfig, Store, index_labels};
 
 use crate::args::Index;
@@ -114,11 +117,26 @@ fn labels(args: &Index, config: ServiceConfig, output: &Output) -> anyhow::Resul
 
 /// What a checkpoint needs of the graph whatever is asked.
 fn parts(store: &Store, model: &Path, output: &Output) -> anyhow::Result<Exit> {
-    let config = QrGatConfig {
+    let method = read_description(model)
+        .map_err(wherefore::Error::from)?
+        .method;
+    match method.as_str() {
+        "distance-mlp" => parts_of::<distance_mlp::Network>(store, model, output),
+        "pna" => parts_of::<pna::Network>(store, model, output),
+        _ => parts_of::<qr_gat::Network>(store, model, output),
+    }
+}
+
+fn parts_of<N: TripleNetwork>(
+    store: &Store,
+    model: &Path,
+    output: &Output,
+) -> anyhow::Result<Exit> {
+    let config = NetworkConfig {
         model: model.to_owned(),
-        ..QrGatConfig::default()
+        ..NetworkConfig::default()
     };
-    let retriever = QrGat::new(&config)
+    let retriever = NetworkRetriever::<N>::new(&config)
         .with_context(|| format!("cannot use the checkpoint `{}`", model.display()))?;
     let bar = Progress::begin("computing parts", output);
     let total = store.entity_bound() as u64;

@@ -12,6 +12,7 @@ use super::read_text;
 use crate::args::{Mcp, Serve, Served};
 use crate::errors::Exit;
 use crate::output::{Output, shown};
+use crate::world;
 
 pub(crate) fn serve(args: &Serve, output: &Output) -> anyhow::Result<Exit> {
     if let Some(name) = &args.new_key {
@@ -100,7 +101,10 @@ fn config(args: &Served) -> anyhow::Result<ServeConfig> {
             .graphs
             .entry(name)
             .or_insert_with(GraphConfig::default);
-        graph.path = path;
+        graph.path = match path.as_str() {
+            world::NAME => world::folder()?.to_string_lossy().into_owned(),
+            _ => path,
+        };
     }
     if let Some(first) = args.graphs.first() {
         config.default_graph.get_or_insert_with(|| named(first).0);

@@ -47,7 +47,8 @@ pub(crate) fn run(args: &Sparql, output: &Output) -> anyhow::Result<Exit> {
             Service::open(config).with_context(|| format!("cannot open the service `{name}`"))?,
         ),
         None => Queried::Store(
-            Store::open(&args.graph).with_context(|| format!("cannot open the graph `{name}`"))?,
+            Store::open(crate::open::folder(&args.graph)?)
+                .with_context(|| format!("cannot open the graph `{name}`"))?,
         ),
     };
     let options = SparqlOptions {

@@ -1,4 +1,5 @@
-//! Words for a country and its people that are not its name: `us`, `british`, `canadians`.
+//! Words for a country or a continent and its people that are not its name: `us`, `british`,
+//! `canadians`, `african`.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -97,7 +98,14 @@ thailand:thai
 vietnam:vietnamese
 cambodia:cambodian
 european union,eu:eu,e u
-soviet union,ussr:soviet,ussr,u s s r";
+soviet union,ussr:soviet,ussr,u s s r
+africa:african
+asia:asian
+europe:european
+north america:north american
+south america:south american
+oceania:oceanian
+antarctica:antarctic";
 
 /// Names of the country that normalised `words` stand for, the usual one first.
 pub(super) fn country(words: &str) -> Option<impl Iterator<Item = &'static str>> {

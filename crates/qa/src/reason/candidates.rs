@@ -86,6 +86,7 @@ impl Reasoner for Candidates {
                     entity,
                     confidence: score,
                     path: path.clone(),
+                    ..Candidate::default()
                 };
                 answers.push((*product, candidate));
             }

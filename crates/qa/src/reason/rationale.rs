@@ -77,6 +77,7 @@ impl Reasoner for Rationale {
                 entity: answer.entity,
                 confidence: answer.confidence,
                 path,
+                ..Candidate::default()
             });
         }
         Ok(Conclusion {

@@ -409,6 +409,7 @@ impl Reasoner for Steps {
                             entity,
                             confidence: confidence(score, how),
                             path: Vec::new(),
+                            ..Candidate::default()
                         });
                     }
                 }

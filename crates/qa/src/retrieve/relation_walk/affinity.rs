@@ -31,7 +31,7 @@ const DOMAIN: f32 = 0.6;
 const STAND_IN: f32 = 0.6;
 
 /// Words that relations seldom have, and what relations have instead.
-const STAND_INS: [(&[&str], &[&str]); 12] = [
+const STAND_INS: &[(&[&str], &[&str])] = &[
     (&["when"], &["year", "date"]),
     (&["where"], &["place", "location"]),
     (
@@ -97,6 +97,50 @@ const STAND_INS: [(&[&str], &[&str]); 12] = [
         &["profession", "occupation"],
     ),
     (&["birthplace"], &["birth"]),
+    (&["year"], &["year", "date"]),
+    (
+        &[
+            "adjacent",
+            "around",
+            "neighbor",
+            "neighboring",
+            "neighbors",
+            "neighbour",
+            "neighbouring",
+            "neighbours",
+            "next",
+            "touch",
+            "touches",
+            "touching",
+        ],
+        &["borders", "neighbour", "adjacent"],
+    ),
+    (&["money", "pay"], &["currency"]),
+    (
+        &["inhabitants", "people", "populous", "residents"],
+        &["population", "inhabitants"],
+    ),
+    (&["high", "height", "tall"], &["elevation", "height"]),
+    (&["long"], &["length", "duration"]),
+    (
+        &["big", "kilometers", "kilometres", "large", "size", "square"],
+        &["area", "size"],
+    ),
+    (&["speak", "speaks", "spoken"], &["language"]),
+    (&["based", "seat", "sits"], &["headquarters", "seat"]),
+    (
+        &["created", "established", "founded"],
+        &["founding", "founded", "inception"],
+    ),
+    (
+        &["cross", "crosses", "pass", "passes", "run", "runs"],
+        &["flows", "crosses", "passes"],
+    ),
+    (
+        &["dialling", "phone", "telephone"],
+        &["calling", "telephone"],
+    ),
+    (&["web"], &["internet", "website"]),
 ];
 
 /// The words of the relations of a graph.

@@ -6,6 +6,7 @@
 //! ```text
 //! score = max over cuts  Σ_j ( max_{w ∈ piece j} a(w, s_j) − λ_j ) − μ Σ_{w ∈ piece j} max(0, i(w) − a(w, s_j))
 //!         − τ·[the last step does not lead to what is asked for] + τ·[its ends are called so]
+//!         + κ·[its ends are of the kind that is asked for] − ν·[they are of another]
 //! ```
 //!
 //! i(w) is the affinity of w to the relation it names best, if it names any (at least
@@ -15,6 +16,8 @@
 //! - a word that names no relation, if the step goes against its relation: relations are named
 //!   after what they lead to, so `films` is what they come from (those that end in `of`, such as
 //!   `mascot of`, are named after what they come from);
+//! - the word for the kind of thing that is asked for, if it leads to things of that kind (`rivers
+//!   in Austria`); other words for kinds may tell a step, but need not (`the countries that …`);
 //! - a word like `same` or `together`, if the step and its neighbour go there and back.
 
 use wherefore_graph::Hop;
@@ -30,6 +33,18 @@ const THROUGH: f32 = 0.1;
 const UNTOLD: f32 = 0.5;
 /// τ
 const TARGET: f32 = 0.5;
+/// κ
+const KIND: f32 = 0.3;
+/// ν
+const OTHER_KIND: f32 = 1.2;
+/// What the word for the kind is worth to the step that leads to it.
+const TOLD_BY_KIND: f32 = 0.6;
+/// Words that ask for the value of whatever is named beside them: `the length of the coastline`.
+const VALUES: [&str; 8] = [
+    "amount", "extent", "height", "length", "name", "size", "value", "width",
+];
+/// The least affinity at which a step is what a word asks for.
+const ASKED: f32 = 0.5;
 /// Words with less affinity name no relation.
 pub(super) const STRONG: f32 = 0.55;
 /// What a word that names no relation is worth to a step against its relation.
@@ -45,15 +60,31 @@ pub(super) struct Step {
     pub(super) through: bool,
 }
 
+/// What the ends of a path are to what is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fit {
+    /// Nothing is known of it.
+    Open,
+    /// They are called so.
+    Called,
+    /// They are of that kind.
+    Kind,
+    /// They are of another kind.
+    OtherKind,
+}
+
 /// A question, ready to score paths.
 pub(super) struct Aligner<'a> {
     reading: &'a Reading,
     affinity: &'a Affinity<'a>,
+    /// The words that mean a kind of thing.
+    kinds: Vec<bool>,
     orders: Vec<Vec<usize>>,
 }
 
 impl<'a> Aligner<'a> {
-    pub(super) fn new(reading: &'a Reading, affinity: &'a Affinity<'a>) -> Self {
+    /// `kinds` says for each word of the reading whether it means a kind of thing.
+    pub(super) fn new(reading: &'a Reading, affinity: &'a Affinity<'a>, kinds: Vec<bool>) -> Self {
         let mut reading_orders = reading.orders();
         // `the film Alien`: the word says what the topic is, and no step
         let kind_of_topic = reading.left.first().copied().filter(|&w| {
@@ -69,6 +100,7 @@ impl<'a> Aligner<'a> {
         Self {
             reading,
             affinity,
+            kinds,
             orders: reading_orders,
         }
     }
@@ -90,18 +122,74 @@ impl<'a> Aligner<'a> {
         (word.kind == Kind::Plain).then_some(word.text.as_str())
     }
 
-    /// The score of a path; see the module. `labelled` says that the labels of its ends hold the
-    /// word for what is asked for.
-    pub(super) fn score(&self, steps: &[Step], labelled: bool) -> f32 {
+    /// The score of a path; see the module.
+    pub(super) fn score(&self, steps: &[Step], fit: Fit) -> f32 {
         let best = self
             .orders
             .iter()
-            .map(|order| self.cut(steps, order))
+            .map(|order| self.cut(steps, order, fit))
             .fold(f32::NEG_INFINITY, f32::max);
-        if labelled {
-            best + TARGET
-        } else {
-            best - self.off_target(steps)
+        match fit {
+            Fit::Open => best - self.off_target(steps),
+            Fit::Called => best + TARGET,
+            Fit::Kind => best + KIND,
+            Fit::OtherKind => best - OTHER_KIND,
+        }
+    }
+
+    /// The score of paths that lead to the same things: each step by the word that tells it best
+    /// and that tells no other step of the path, each word by the step that tells it best, in any
+    /// order. What things have in common is what the paths lead to, and no step.
+    pub(super) fn score_together(&self, paths: &[&[Step]], fit: Fit) -> f32 {
+        let words = || {
+            let plain = |w: &usize| self.reading.words[*w].kind != Kind::Same;
+            (0..self.reading.words.len()).filter(plain)
+        };
+        let mut score = 0.0;
+        let mut least = vec![f32::INFINITY; self.reading.words.len()];
+        for steps in paths {
+            let mut used = vec![false; self.reading.words.len()];
+            for j in 0..steps.len() {
+                let mut best: Option<(f32, usize)> = None;
+                for w in words() {
+                    let (worth, lost) = self.told(steps, j, w, fit);
+                    least[w] = least[w].min(lost);
+                    if !used[w] && worth > best.map_or(0.0, |(b, _)| b) {
+                        best = Some((worth, w));
+                    }
+                }
+                score -= if steps[j].through { THROUGH } else { STEP };
+                if let Some((worth, word)) = best {
+                    used[word] = true;
+                    score += worth;
+                }
+            }
+        }
+        score -= UNTOLD * least.iter().filter(|l| l.is_finite()).sum::<f32>();
+        match fit {
+            Fit::Kind => score + KIND,
+            Fit::OtherKind => score - OTHER_KIND,
+            Fit::Open | Fit::Called => score,
+        }
+    }
+
+    /// Whether a path leads to what is asked for, as far as the words tell.
+    pub(super) fn is_answer(&self, steps: &[Step], fit: Fit) -> bool {
+        let Some(last) = steps.last() else {
+            return false;
+        };
+        let told = |word: usize, step: &Step| self.affinity.of(word, step.hop.relation) >= ASKED;
+        match self.reading.target {
+            Some(target) if self.reading.words[target].kind == Kind::Plain => match fit {
+                Fit::Kind | Fit::Called => true,
+                Fit::OtherKind => false,
+                Fit::Open => {
+                    let word = self.reading.words[target].text.as_str();
+                    let any = || (0..self.reading.words.len()).any(|w| told(w, last));
+                    told(target, last) || VALUES.contains(&word) && any()
+                }
+            },
+            _ => (0..self.reading.words.len()).any(|w| steps.iter().any(|step| told(w, step))),
         }
     }
 
@@ -122,12 +210,13 @@ impl<'a> Aligner<'a> {
         if reached { 0.0 } else { TARGET }
     }
 
-    fn cut(&self, steps: &[Step], order: &[usize]) -> f32 {
+    fn cut(&self, steps: &[Step], order: &[usize], fit: Fit) -> f32 {
         let count = order.len();
         let mut before = vec![f32::NEG_INFINITY; count + 1];
         before[0] = 0.0;
         for j in 0..steps.len() {
-            let told: Vec<(f32, f32)> = order.iter().map(|&w| self.told(steps, j, w)).collect();
+            let told: Vec<(f32, f32)> =
+                order.iter().map(|&w| self.told(steps, j, w, fit)).collect();
             let cost = if steps[j].through { THROUGH } else { STEP };
             let mut after = vec![f32::NEG_INFINITY; count + 1];
             for (from, &so_far) in before.iter().enumerate() {
@@ -150,7 +239,7 @@ impl<'a> Aligner<'a> {
     }
 
     /// What word w is worth to step j, and what is lost if it stands in its piece.
-    fn told(&self, steps: &[Step], j: usize, w: usize) -> (f32, f32) {
+    fn told(&self, steps: &[Step], j: usize, w: usize, fit: Fit) -> (f32, f32) {
         let hop = steps[j].hop;
         let named = self.affinity.best[w];
         let own = self.affinity.of(w, hop.relation);
@@ -162,8 +251,10 @@ impl<'a> Aligner<'a> {
                 (worth, 0.5 * (SAME - worth).max(0.0))
             }
             kind => {
-                let mut worth = own;
                 let leads_to_name = self.affinity.leads_to_name(hop);
+                let is_kind = self.kinds.get(w).copied().unwrap_or(false);
+                // `the countries that …` are led to by `country`, not from
+                let mut worth = if is_kind && !leads_to_name { 0.0 } else { own };
                 if kind == Kind::Plain && named < STRONG && !leads_to_name {
                     worth = worth.max(UNNAMED);
                 }
@@ -173,8 +264,13 @@ impl<'a> Aligner<'a> {
                         worth = 0.0;
                     }
                 }
+                let reached = self.reading.target == Some(w) && fit == Fit::Kind;
+                if reached && j + 1 == steps.len() {
+                    worth = worth.max(TOLD_BY_KIND);
+                }
+                let off = self.reading.target == Some(w) && !reached;
                 // `where` may stand for a relation, but need not
-                let must = kind == Kind::Plain && named >= STRONG;
+                let must = kind == Kind::Plain && named >= STRONG && (!is_kind || off);
                 let lost = if must { named - worth } else { 0.0 };
                 (worth, lost.max(0.0))
             }

@@ -16,33 +16,36 @@
 //! lengths are walked in full; each is a [`Plan`], and its triples and ends score σ(2·score).
 //!
 //! Limits: at most `sample` entities of a step's ends are looked at while paths are grown, so f_j
-//! is an estimate. A walk does not return to its topic, nor by the relation that it came by to where
+//! is an estimate. What is asked to be counted, compared or ranked is read off the question first
+//! (`plans.rs`), and the kinds of things that a graph knows tell what is asked for (`kinds.rs`). A walk does not return to its topic, nor by the relation that it came by to where
 //! it came from, unless it leads nowhere else; that costs ½.
 
 mod affinity;
 mod align;
-mod follow;
+mod kinds;
+mod plans;
 mod reading;
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use hashbrown::{HashMap, HashSet};
 use serde::{Deserialize, Serialize};
 use wherefore_graph::names::normalise;
-use wherefore_graph::{Direction, Edge, EntityId, Graph, Hop, Subgraph, Triple};
+use wherefore_graph::{Direction, EntityId, Graph, Hop};
 use wherefore_model::{Encoder, encode};
 
-use self::affinity::{Affinity, RelationWords};
-use self::align::{Aligner, Step};
-use self::follow::follow;
-use self::reading::Reading;
+use self::affinity::RelationWords;
+use self::align::{Aligner, Fit, Step};
+use self::kinds::Kinds;
+use super::follow::walk;
+use super::front::steps;
 use super::{Plan, Retriever, ScoredTriples, sigmoid};
 use crate::error::{Error, Result};
 use crate::link::Link;
+use crate::measure::Attributes;
 use crate::per_graph::PerGraph;
 use crate::question::Question;
-use crate::words::{stem, tokens};
+use crate::words::stem;
 
 /// κ
 const COVERAGE: f32 = 0.2;
@@ -50,8 +53,12 @@ const COVERAGE: f32 = 0.2;
 /// What a step costs that only leads back.
 const BACK: f32 = 0.5;
 
-/// Edges of one entity that are read while paths are grown.
-const MAX_EDGES: usize = 512;
+/// What a step is worth that leads to what belongs to things, by a relation called after their
+/// kind: from a country against `country`.
+const BELONGS: f32 = 0.2;
+
+/// Paths that are kept of all lengths.
+const MAX_DONE: usize = 64;
 
 /// Steps that only pass a node without a name, beyond `hops`.
 const MAX_THROUGH: usize = 2;
@@ -116,6 +123,8 @@ pub struct RelationWalk {
     config: RelationWalkConfig,
     encoder: Arc<dyn Encoder>,
     words: PerGraph<RelationWords>,
+    kinds: PerGraph<Kinds>,
+    attributes: PerGraph<Attributes>,
 }
 
 impl RelationWalk {
@@ -125,13 +134,27 @@ impl RelationWalk {
         Ok(Self {
             encoder: encode::open(&config.encoder)?,
             words: PerGraph::default(),
+            kinds: PerGraph::default(),
+            attributes: PerGraph::default(),
             config,
         })
     }
 }
 
 /// A path with its score.
-type Scored = (Vec<Hop>, f32);
+struct Scored {
+    steps: Vec<Step>,
+    fit: Fit,
+    /// Whether it leads to what is asked for, as far as that is known.
+    answers: bool,
+    score: f32,
+}
+
+impl Scored {
+    fn hops(&self) -> Vec<Hop> {
+        self.steps.iter().map(|s| s.hop).collect()
+    }
+}
 
 /// A path while it grows.
 struct Path {
@@ -142,6 +165,7 @@ struct Path {
     before: Vec<EntityId>,
     /// κ Σ ln f, less what steps back cost
     coverage: f32,
+    fit: Fit,
     score: f32,
 }
 
@@ -152,45 +176,15 @@ impl Retriever for RelationWalk {
         links: &[Link],
         graph: &dyn Graph,
     ) -> Result<ScoredTriples> {
-        let words = self
-            .words
-            .get(graph, || RelationWords::build(graph, &*self.encoder))?;
-        let deadline = Instant::now() + Duration::from_millis(self.config.time_limit_ms);
-        let mut notes = Vec::new();
-        let mut plans = Vec::new();
-        for link in links {
-            let span = match link.span {
-                Some(span) => Some(span),
-                None => label_span(&question.text, &graph.entity_label(link.entity)?),
-            };
-            let others: Vec<(usize, usize)> = links
-                .iter()
-                .filter_map(|other| other.span)
-                .filter(|&other| Some(other) != span)
-                .collect();
-            let reading = Reading::new(&question.text, span, &others);
-            let affinity = Affinity::new(&reading.words, &words, &*self.encoder)?;
-            let aligner = Aligner::new(&reading, &affinity);
-            if !aligner.says_anything() {
-                continue;
-            }
-            let (found, in_time) = self.grow(link.entity, &aligner, graph, deadline)?;
-            if !in_time {
-                notes.push(format!(
-                    "paths were grown for {} ms and no longer",
-                    self.config.time_limit_ms
-                ));
-            }
-            plans.extend(found.into_iter().map(|(hops, score)| Plan {
-                topic: link.entity,
-                hops,
-                // a doubtful topic makes a doubtful plan
-                score: sigmoid(2.0 * score) * link.score.clamp(0.0, 1.0).sqrt(),
-            }));
-        }
-        plans.sort_by(|a, b| b.score.total_cmp(&a.score));
-        plans.truncate(self.config.plans);
-        self.walk(links, plans, notes, graph)
+        let (plans, in_time) = self.plans(question, links, graph)?;
+        let notes = match in_time {
+            true => Vec::new(),
+            false => vec![format!(
+                "paths were grown for {} ms and no longer",
+                self.config.time_limit_ms
+            )],
+        };
+        walk(links, plans, notes, self.config.max_triples, graph)
     }
 }
 
@@ -199,7 +193,9 @@ impl RelationWalk {
     fn grow(
         &self,
         topic: EntityId,
+        kind: Option<EntityId>,
         aligner: &Aligner<'_>,
+        kinds: &Kinds,
         graph: &dyn Graph,
         deadline: Instant,
     ) -> Result<(Vec<Scored>, bool)> {
@@ -208,6 +204,7 @@ impl RelationWalk {
             ends: vec![topic],
             before: Vec::new(),
             coverage: 0.0,
+            fit: Fit::Open,
             score: 0.0,
         }];
         let mut done: Vec<Scored> = Vec::new();
@@ -217,30 +214,40 @@ impl RelationWalk {
             graph.prefetch(&ends, Direction::Both)?;
             for path in &layer {
                 if Instant::now() > deadline {
-                    return Ok((best(done, self.config.plans), false));
+                    return Ok((best(done), false));
                 }
-                self.longer(path, topic, aligner, graph, &mut next)?;
+                self.longer(path, topic, kind, aligner, kinds, graph, &mut next)?;
             }
             for path in &next {
                 let answers = path.ends.iter().any(|&e| e != topic);
                 if answers && path.steps.last().is_some_and(|s| !s.through) {
-                    let hops = path.steps.iter().map(|s| s.hop).collect();
-                    done.push((hops, path.score));
+                    done.push(Scored {
+                        steps: path.steps.clone(),
+                        fit: path.fit,
+                        answers: true,
+                        score: path.score,
+                    });
                 }
             }
             next.sort_by(|a, b| b.score.total_cmp(&a.score));
             next.truncate(self.config.beam);
             layer = next;
         }
-        Ok((best(done, self.config.plans), true))
+        Ok((best(done), true))
     }
 
     /// Adds every path that is one step longer.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "one call, in a loop that has them all"
+    )]
     fn longer(
         &self,
         path: &Path,
         topic: EntityId,
+        kind: Option<EntityId>,
         aligner: &Aligner<'_>,
+        kinds: &Kinds,
         graph: &dyn Graph,
         next: &mut Vec<Path>,
     ) -> Result<()> {
@@ -250,9 +257,19 @@ impl RelationWalk {
             return Ok(());
         }
         let last = path.steps.last().filter(|s| s.through).map(|s| s.hop);
-        for (hop, mut step) in self.steps(path, topic, graph)? {
+        let before = path.steps.last().map(|s| s.hop);
+        let is_of_kind = |entity| match kind {
+            Some(kind) => kinds.is(entity, kind, graph),
+            None => Ok(false),
+        };
+        let from = (&path.ends[..], &path.before[..], before);
+        for (hop, mut step) in steps(from, topic, graph, self.config.sample, &is_of_kind)? {
             // out of a node without a name by the relation that led in: only back
             if last.is_some_and(|last| hop.undoes(&last)) {
+                continue;
+            }
+            // of what kind a thing is, is no step, unless a kind is the topic
+            if kinds.is_type(hop.relation) && !kinds.has(topic) {
                 continue;
             }
             let mut unnamed = 0;
@@ -273,11 +290,17 @@ impl RelationWalk {
             if step.only_back {
                 coverage -= BACK;
             }
-            let labelled = match aligner.target() {
-                Some(word) if !passing => are_called(&step.ends, word, graph)?,
-                _ => false,
+            if !hop.forward && kinds.belongs(hop.relation, &path.ends, graph)? {
+                coverage += BELONGS;
+            }
+            let fit = match (kind, aligner.target()) {
+                _ if passing => Fit::Open,
+                (Some(_), _) if !step.notable.is_empty() => Fit::Kind,
+                (_, Some(word)) if are_called(&step.ends, word, graph)? => Fit::Called,
+                (Some(_), _) => Fit::OtherKind,
+                _ => Fit::Open,
             };
-            let mut score = aligner.score(&steps, labelled) + coverage;
+            let mut score = aligner.score(&steps, fit) + coverage;
             if aligner.asks_when() && !passing {
                 score += if are_years(&step.ends, graph)? {
                     0.5
@@ -290,152 +313,23 @@ impl RelationWalk {
                 ends: std::mem::take(&mut step.ends),
                 before: path.ends.clone(),
                 coverage,
+                fit,
                 score,
             });
         }
         Ok(())
     }
-
-    /// Every step that some of the path's ends can take, with the ends that were seen.
-    fn steps(&self, path: &Path, topic: EntityId, graph: &dyn Graph) -> Result<Vec<(Hop, Taken)>> {
-        let naming = graph.naming_relations();
-        let mut steps: HashMap<Hop, Taken> = HashMap::new();
-        let last = path.steps.last().map(|s| s.hop);
-        for &entity in &path.ends {
-            for (forward, edges) in [
-                (true, graph.outgoing(entity)?),
-                (false, graph.incoming(entity)?),
-            ] {
-                // rows are sorted by relation; of a long row every relation is still seen
-                let mut at = 0;
-                while at < edges.len() {
-                    let relation = edges[at].relation;
-                    let end = at + edges[at..].partition_point(|e| e.relation == relation);
-                    if !naming.contains(&relation) {
-                        let hop = Hop { relation, forward };
-                        let taken = steps.entry(hop).or_default();
-                        let before = match last {
-                            Some(last) if hop.undoes(&last) => &path.before[..],
-                            _ => &[],
-                        };
-                        let back = |e: EntityId| e == topic || before.contains(&e);
-                        let some = &edges[at..end.min(at + MAX_EDGES)];
-                        taken.add(some, &back, self.config.sample);
-                    }
-                    at = end;
-                }
-            }
-        }
-        let mut steps: Vec<(Hop, Taken)> = steps.into_iter().collect();
-        for (_, taken) in &mut steps {
-            if taken.ends.is_empty() {
-                taken.only_back = true;
-                taken.ends = std::mem::take(&mut taken.back);
-            }
-        }
-        steps.sort_by_key(|(hop, _)| *hop);
-        Ok(steps)
-    }
-
-    /// Walks the plans in full.
-    fn walk(
-        &self,
-        links: &[Link],
-        plans: Vec<Plan>,
-        mut notes: Vec<String>,
-        graph: &dyn Graph,
-    ) -> Result<ScoredTriples> {
-        let mut scores: HashMap<Triple, f32> = HashMap::new();
-        let mut triples: Vec<Triple> = Vec::new();
-        let mut ends: HashMap<EntityId, f32> = HashMap::new();
-        let mut cut = false;
-        for plan in &plans {
-            let left = self.config.max_triples.saturating_sub(triples.len());
-            let (walked, reached, whole) = follow(plan, graph, left)?;
-            cut |= !whole;
-            for triple in walked {
-                let score = scores.entry(triple).or_insert_with(|| {
-                    triples.push(triple);
-                    0.0
-                });
-                *score = score.max(plan.score);
-            }
-            for end in reached {
-                if graph.is_named(end)? {
-                    let score = ends.entry(end).or_insert(0.0);
-                    *score = score.max(plan.score);
-                }
-            }
-        }
-        if cut {
-            notes.push(format!(
-                "only {} triples were walked",
-                self.config.max_triples
-            ));
-        }
-        let seeds: Vec<EntityId> = links.iter().map(|l| l.entity).collect();
-        let subgraph = Subgraph::from_triples(&seeds, &triples);
-        let triple_scores = (0..subgraph.triples().len())
-            .map(|i| scores.get(&subgraph.triple(i)).copied().unwrap_or(0.0))
-            .collect();
-        let entity_scores = subgraph
-            .entities()
-            .iter()
-            .map(|e| ends.get(e).copied().unwrap_or(0.0))
-            .collect();
-        Ok(ScoredTriples {
-            topics: seeds.iter().filter_map(|&s| subgraph.find(s)).collect(),
-            subgraph,
-            triple_scores,
-            entity_scores,
-            plans,
-            notes,
-            ..ScoredTriples::default()
-        })
-    }
-}
-
-/// What a step leads to.
-#[derive(Default)]
-struct Taken {
-    /// Entities that can take it.
-    takers: usize,
-    /// Some of its ends, each once.
-    ends: Vec<EntityId>,
-    /// Some of those that lead back.
-    back: Vec<EntityId>,
-    /// Whether `ends` are of the latter kind.
-    only_back: bool,
-    seen: HashSet<EntityId>,
-}
-
-impl Taken {
-    fn add(&mut self, edges: &[Edge], is_back: &dyn Fn(EntityId) -> bool, sample: usize) {
-        self.takers += 1;
-        for edge in edges {
-            if self.ends.len() == sample {
-                break;
-            }
-            if !self.seen.insert(edge.entity) {
-                continue;
-            }
-            if is_back(edge.entity) {
-                self.back.push(edge.entity);
-            } else {
-                self.ends.push(edge.entity);
-            }
-        }
-    }
 }
 
 /// The best paths, best first; of equals the shorter.
-fn best(mut done: Vec<Scored>, count: usize) -> Vec<Scored> {
+fn best(mut done: Vec<Scored>) -> Vec<Scored> {
     done.sort_by(|a, b| {
-        b.1.total_cmp(&a.1)
-            .then_with(|| a.0.len().cmp(&b.0.len()))
-            .then_with(|| a.0.cmp(&b.0))
+        b.score
+            .total_cmp(&a.score)
+            .then_with(|| a.steps.len().cmp(&b.steps.len()))
+            .then_with(|| a.hops().cmp(&b.hops()))
     });
-    done.truncate(count);
+    done.truncate(MAX_DONE);
     done
 }
 
@@ -465,41 +359,13 @@ fn most(entities: &[EntityId], graph: &dyn Graph, is_so: impl Fn(&str) -> bool) 
     Ok(so * 2 > looked.len())
 }
 
-/// Where the label stands in the question, as a byte range.
-fn label_span(text: &str, label: &str) -> Option<(usize, usize)> {
-    let label = normalise(label);
-    let count = label.split(' ').count();
-    let words = tokens(text);
-    words.windows(count.max(1)).find_map(|window| {
-        let (first, last) = (window.first()?, window.last()?);
-        [last.end, last.bare_end]
-            .into_iter()
-            .find(|&end| normalise(&text[first.start..end]) == label)
-            .map(|end| (first.start, end))
-    })
-}
-
 #[cfg(test)]
 mod tests {
-    use wherefore_graph::{MemoryGraph, toy};
+    use wherefore_graph::toy;
 
+    use super::super::follow::{follow, tests::movies};
     use super::*;
     use crate::link::{Linker, Names, NamesConfig};
-
-    pub(super) fn movies() -> MemoryGraph {
-        MemoryGraph::from_names([
-            ("Alien", "directed_by", "Ridley Scott"),
-            ("Alien", "starred_actors", "Sigourney Weaver"),
-            ("Alien", "release_year", "1979"),
-            ("Alien", "written_by", "Dan Bannon"),
-            ("Gladiator", "directed_by", "Ridley Scott"),
-            ("Gladiator", "starred_actors", "Russell Crowe"),
-            ("Gladiator", "release_year", "2000"),
-            ("Ghostbusters", "starred_actors", "Sigourney Weaver"),
-            ("Ghostbusters", "directed_by", "Ivan Reitman"),
-            ("Ghostbusters", "has_genre", "Comedy"),
-        ])
-    }
 
     fn plan(text: &str, graph: &dyn Graph) -> (Vec<String>, Vec<String>) {
         let question = Question::new(text);
@@ -566,14 +432,5 @@ mod tests {
         let walk = RelationWalk::new(RelationWalkConfig::default()).unwrap();
         let scored = walk.retrieve(&question, &links, &graph).unwrap();
         assert!(scored.plans.is_empty() && scored.subgraph.triples().is_empty());
-    }
-
-    #[test]
-    fn labels_are_found_in_the_question() {
-        assert_eq!(
-            label_span("who is Lou_Seal's friend", "Lou Seal"),
-            Some((7, 15))
-        );
-        assert_eq!(label_span("who is it", "Lou Seal"), None);
     }
 }

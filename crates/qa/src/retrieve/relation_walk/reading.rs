@@ -52,6 +52,8 @@ pub(super) struct Reading {
     pub(super) right: Vec<usize>,
     /// The word for what is asked for, as an index into `words`.
     pub(super) target: Option<usize>,
+    /// The words that it was chosen from, it being the last: `rivers flow` after `which`.
+    pub(super) phrase: Vec<usize>,
     /// Whether the first word on the left touches the topic: `the film Alien`.
     pub(super) touching: bool,
     /// Whether the topic is in the possessive: `Alien's director`.
@@ -75,7 +77,8 @@ impl Reading {
             possessive: span.is_some() && is_possessive(&text[to..]),
             ..Self::default()
         };
-        let target = target(&normal, &|i| in_topic(i) || in_other(i));
+        let phrase = target(&normal, &|i| in_topic(i) || in_other(i));
+        let target = phrase.map(|(_, last)| last);
         for (place, word) in normal.iter().enumerate() {
             let telling = TELLING.contains(&word.as_str()) && word != "name";
             let silent = is_stop_word(word) && !telling || word.chars().count() < 2;
@@ -88,6 +91,9 @@ impl Reading {
             let index = reading.words.len();
             if target == Some(place) {
                 reading.target = Some(index);
+            }
+            if phrase.is_some_and(|(first, last)| (first..=last).contains(&place)) {
+                reading.phrase.push(index);
             }
             if all[place].start < from {
                 reading.left.insert(0, index);
@@ -141,34 +147,52 @@ fn is_possessive(after: &str) -> bool {
         .any(|mark| after.starts_with(mark))
 }
 
-/// The place of the word for what is asked for: the noun after `which` or `what`, or after `who
-/// is the`; else the word that asks.
-fn target(words: &[String], taken: &dyn Fn(usize) -> bool) -> Option<usize> {
+/// The place of the word for what is asked for, and where its phrase begins: the noun after `which`
+/// or `what`, or after `who is the`; else the word that asks.
+fn target(words: &[String], taken: &dyn Fn(usize) -> bool) -> Option<(usize, usize)> {
     let is = |i: usize, list: &[&str]| words.get(i).is_some_and(|w| list.contains(&w.as_str()));
     for i in (0..words.len()).filter(|&i| !taken(i)) {
         if is(i, &["which", "what", "whats"]) {
-            return noun(words, i + 1, taken);
+            return after_topic(words, i + 1, taken).or_else(|| noun(words, i + 1, taken));
         }
         if is(i, &["who", "whom"]) {
             let named = is(i + 1, &["is", "are", "was", "were"]);
             return named
                 .then(|| noun(words, i + 2, taken))
                 .flatten()
-                .filter(|&n| !is_past(&words[n]))
-                .or(Some(i));
+                .filter(|&(_, n)| !is_past(&words[n]))
+                .or(Some((i, i)));
         }
         if is(i, &["when", "where"]) {
-            return Some(i);
+            return Some((i, i));
         }
         if is(i, &["describe", "list"]) {
             return noun(words, i, taken);
+        }
+        if i == 0 && is(i, &["give", "name", "show"]) {
+            return noun(words, i + 1, taken);
         }
     }
     None
 }
 
-/// The last word of the phrase that begins at or after `at`.
-fn noun(words: &[String], mut at: usize, taken: &dyn Fn(usize) -> bool) -> Option<usize> {
+/// The phrase behind a topic that comes first: `members` of `which OPEC members`.
+fn after_topic(
+    words: &[String],
+    at: usize,
+    taken: &dyn Fn(usize) -> bool,
+) -> Option<(usize, usize)> {
+    let joins = |i: &usize| !taken(*i) && matches!(words[*i].as_str(), "of" | "the");
+    let topic = (at..words.len())
+        .find(|i| !joins(i))
+        .filter(|&i| taken(i))?;
+    let next = (topic..words.len()).find(|&i| !taken(i))?;
+    let is_noun = !is_stop_word(&words[next]) && !is_past(&words[next]);
+    is_noun.then(|| noun(words, next, taken)).flatten()
+}
+
+/// The first and the last word of the phrase that begins at or after `at`.
+fn noun(words: &[String], mut at: usize, taken: &dyn Fn(usize) -> bool) -> Option<(usize, usize)> {
     let silent = |i: usize| is_stop_word(&words[i]) || words[i] == "listed";
     while at < words.len() && silent(at) && !taken(at) {
         at += 1;
@@ -176,6 +200,7 @@ fn noun(words: &[String], mut at: usize, taken: &dyn Fn(usize) -> bool) -> Optio
     if at >= words.len() || taken(at) {
         return None;
     }
+    let first = at;
     while !is_past(&words[at])
         && at + 1 < words.len()
         && !silent(at + 1)
@@ -185,7 +210,7 @@ fn noun(words: &[String], mut at: usize, taken: &dyn Fn(usize) -> bool) -> Optio
     {
         at += 1;
     }
-    Some(at)
+    Some((first, at))
 }
 
 #[cfg(test)]
@@ -247,6 +272,9 @@ mod tests {
             ("which movies share actors with X1", "movies"),
             ("when was X1 released", "when"),
             ("what X1 is", "none"),
+            ("which X1 members are rich", "members"),
+            ("which of the X1 countries is the smallest", "countries"),
+            ("what did X1 direct", "none"),
         ] {
             let reading = read(text, "X1");
             assert_eq!(asked(&reading).unwrap_or("none"), target, "{text}");

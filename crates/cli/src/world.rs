@@ -1,0 +1,152 @@
+//! The sample graph that is compiled in, unpacked once into the user's cache folder.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use wherefore_graph::{Input, LoadOptions, Store, load};
+
+/// What it is called where a graph is asked for.
+pub(crate) const NAME: &str = "@world";
+
+/// The graph as Turtle, packed; `data/sample` says what it is made from.
+const PACKED: &[u8] = include_bytes!("../../../data/sample/world.ttl.xz");
+
+/// The graph folder; made on first use.
+pub(crate) fn folder() -> anyhow::Result<PathBuf> {
+    let cache = std::env::var_os("XDG_CACHE_HOME")
+        .map(PathBuf::from)
+        .or_else(|| Some(std::env::home_dir()?.join(".cache")))
+        .unwrap_or_default();
+    unpacked(&cache.join("wherefore-samples")).or_else(|first| {
+        // nowhere to keep it: a place that is there for this run
+        let own = std::env::temp_dir().join(format!("wherefore-samples-{}", user()));
+        unpacked(&own).map_err(|_| first)
+    })
+}
+
+/// The graph in this folder of samples; a damaged or half-made one is made again.
+fn unpacked(samples: &Path) -> anyhow::Result<PathBuf> {
+    // another graph or another program has another name
+    let sum = crc(PACKED);
+    let folder = samples.join(format!("world-{}-{sum:08x}", env!("CARGO_PKG_VERSION")));
+    if Store::open(&folder).is_ok() {
+        return Ok(folder);
+    }
+    fs::create_dir_all(samples)
+        .with_context(|| format!("cannot make the folder `{}`", samples.display()))?;
+    let source = samples.join(format!("world-{}.ttl.xz", std::process::id()));
+    fs::write(&source, PACKED).with_context(|| format!("cannot write `{}`", source.display()))?;
+    let options = LoadOptions {
+        replace: true,
+        memory: 64 << 20,
+        ..LoadOptions::default()
+    };
+    let made = load(&[Input::File(source.clone())], &folder, &options, &|_| {});
+    // nothing is lost if it stays
+    let _ = fs::remove_file(&source);
+    match made {
+        Ok(_) => Ok(folder),
+        // another program may have made it in the meantime
+        Err(_) if Store::open(&folder).is_ok() => Ok(folder),
+        Err(error) => Err(error).context("cannot unpack the sample graph"),
+    }
+}
+
+/// CRC-32 as in zip: tells one version of the sample from another.
+fn crc(bytes: &[u8]) -> u32 {
+    !bytes.iter().fold(!0u32, |mut sum, &byte| {
+        sum ^= u32::from(byte);
+        for _ in 0..8 {
+            sum = if sum & 1 == 1 {
+                (sum >> 1) ^ 0xedb8_8320
+            } else {
+                sum >> 1
+            };
+        }
+        sum
+    })
+}
+
+fn user() -> String {
+    std::env::var("USER").unwrap_or_else(|_| "anyone".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use wherefore_graph::{Adjacency, EntityId, Graph, NameMatch, RelationId};
+
+    use super::*;
+
+    #[test]
+    fn crc_is_the_usual_one() {
+        // the check value of CRC-32/ISO-HDLC
+        assert_eq!(crc(b"123456789"), 0xcbf4_3926);
+    }
+
+    #[test]
+    fn it_is_unpacked_once_and_mended_when_damaged() {
+        let samples = tempfile::tempdir().unwrap();
+        let folder = unpacked(samples.path()).unwrap();
+        let written = fs::metadata(folder.join("graph.json")).unwrap().modified();
+        assert_eq!(unpacked(samples.path()).unwrap(), folder);
+        let again = fs::metadata(folder.join("graph.json")).unwrap().modified();
+        assert_eq!(written.unwrap(), again.unwrap());
+        fs::write(folder.join("graph.json"), "{").unwrap();
+        assert_eq!(unpacked(samples.path()).unwrap(), folder);
+        assert!(Store::open(&folder).is_ok());
+        assert_eq!(fs::read_dir(samples.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn the_sample_holds_together() {
+        let samples = tempfile::tempdir().unwrap();
+        let store = Store::open(unpacked(samples.path()).unwrap()).unwrap();
+        let relation = |name: &str| store.relation_named(name).unwrap().unwrap();
+        let label = |e: EntityId| store.entity_label(e).unwrap().into_owned();
+        let named = |name: &str| store.entities_named(name, NameMatch::Exact).unwrap()[0];
+        let (borders, kind) = (relation("borders"), relation("type"));
+        let mut triples = 0;
+        let mut dangling = Vec::new();
+        let mut seen: HashSet<RelationId> = HashSet::new();
+        for id in 0..store.entity_bound() {
+            let entity = EntityId(u32::try_from(id).unwrap());
+            let edges = store.outgoing(entity).unwrap();
+            triples += edges.len();
+            for edge in edges.iter() {
+                seen.insert(edge.relation);
+                if edge.relation == borders {
+                    let back = wherefore_graph::Triple {
+                        head: edge.entity,
+                        relation: borders,
+                        tail: entity,
+                    };
+                    assert!(store.contains(back).unwrap(), "{}", label(entity));
+                }
+                // what is an IRI has a name of its own
+                let term = store.entity_term(edge.entity).unwrap();
+                if matches!(term, wherefore_graph::Term::Iri(_))
+                    && store.outgoing(edge.entity).unwrap().is_empty()
+                {
+                    dangling.push(label(edge.entity));
+                }
+            }
+        }
+        assert!((20_000..=60_000).contains(&triples), "{triples}");
+        assert!(dangling.is_empty(), "{dangling:?}");
+        let countries = store.incoming(named("country")).unwrap();
+        let countries = countries.iter().filter(|e| e.relation == kind);
+        assert_eq!(countries.count(), 197);
+        let number = |name: &str, by: &str| -> f64 {
+            let edges = store.outgoing(named(name)).unwrap();
+            let edge = edges.iter().find(|e| e.relation == relation(by)).unwrap();
+            label(edge.entity).parse().unwrap()
+        };
+        assert_eq!(number("Mount Everest", "elevation"), 8849.0);
+        assert!((8e7..9e7).contains(&number("Germany", "population")));
+        assert!(PACKED.len() < 2_000_000);
+        assert!(seen.len() >= 30);
+    }
+}
