@@ -206,7 +206,7 @@ impl Service {
             .collect();
         let naming = self.naming_list();
         let pattern = match self.config.search {
-            // a predicate that is a variable takes Virtuoso a thousand times as long
+            // a predicate that is a variable takes Virtuoso several times as long
             Search::Virtuoso => {
                 let quoted: Vec<String> = all.iter().map(|w| format!("'{w}'")).collect();
                 let parts: Vec<String> = (self.relations.naming.iter())
