@@ -83,12 +83,24 @@ pub(crate) enum Command {
     Demo(Demo),
     Ask(Ask),
     Load(Load),
+    /// Add triples to a graph, at once and for good
+    ///
+    /// The change is on the disk when the command ends, and whoever asks after it sees it.
+    Add(crate::commands::change::Change),
+    /// Remove triples from a graph, at once and for good
+    ///
+    /// The change is on the disk when the command ends, and whoever asks after it sees it.
+    Remove(crate::commands::change::Change),
+    Compact(crate::commands::compact::Compact),
+    Diff(crate::commands::diff::Diff),
     Index(Index),
     Info(Info),
     Sparql(Sparql),
+    Logic(Logic),
     Link(Link),
     Questions(Questions),
     Train(Train),
+    Label(Label),
     Eval(Eval),
     Score(Score),
     Report(Report),
@@ -200,6 +212,9 @@ pub(crate) struct Ask {
     /// Read at most this many triples as evidence
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) top_k: Option<u32>,
+    /// Follow chains of evidence for at most this many steps; 0 means any number (`organize = chains`)
+    #[arg(long, value_name = "N")]
+    pub(crate) max_length: Option<usize>,
     /// Write a page with the evidence as a picture: topics purple, answers green
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
@@ -291,6 +306,12 @@ pub(crate) struct Index {
     /// Leave the full-text index out
     #[arg(long)]
     pub(crate) no_text: bool,
+    /// For a SPARQL service: the folder of its label index, by which it is then asked
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) out: Option<PathBuf>,
+    /// For a SPARQL service: put the new label index into the place of the one that is there
+    #[arg(long)]
+    pub(crate) replace: bool,
     /// Instead, compute what this checkpoint needs of the graph whatever is asked
     #[arg(long, value_name = "CKPT", conflicts_with_all = ["triples", "no_text", "encoder"])]
     pub(crate) model: Option<PathBuf>,
@@ -341,6 +362,52 @@ pub(crate) struct Sparql {
     pub(crate) limit: Option<usize>,
 }
 
+/// Read, explain and run a logical form
+///
+/// The form's normal form, its English, its SPARQL, and the entities that it stands for with the
+/// triples that made them match. Exit status 1 means that nothing matches.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  wherefore logic @toy '(JOIN (R won) [San Francisco Giants])'
+  wherefore logic @toy '(COUNT (JOIN (R won) (JOIN (R mascot_of) [Lou Seal])))' --json
+  wherefore logic freebase --questions webqsp_test.jsonl
+  wherefore logic freebase --aspects 'who coaches the giants' --model relations")]
+pub(crate) struct Logic {
+    /// A graph folder made by `wherefore load`, or `@toy`, the built-in sample
+    pub(crate) graph: String,
+    /// The form, or `-` to read it from standard input
+    pub(crate) form: Option<String>,
+    /// Run the gold forms of a file of questions instead, and count what becomes of them
+    #[arg(long, value_name = "FILE", conflicts_with = "form")]
+    pub(crate) questions: Option<PathBuf>,
+    /// The format of the questions, where it is not told by their content
+    #[arg(long, value_name = "FORMAT", requires = "questions")]
+    pub(crate) format: Option<wherefore_lab::questions::Format>,
+    /// Retrieve what a form of this question would be written from: entities, relations, documents
+    #[arg(long, value_name = "QUESTION", conflicts_with_all = ["form", "questions"])]
+    pub(crate) aspects: Option<String>,
+    /// With `--questions`: how well the aspects are retrieved
+    #[arg(long, requires = "questions")]
+    pub(crate) recall: bool,
+    /// The checkpoint of `wherefore train relations` that ranks relations; by likeness of words
+    /// without one
+    #[arg(long, value_name = "CKPT")]
+    pub(crate) model: Option<PathBuf>,
+    /// What `NOW` means, as a date; today unless given
+    #[arg(long, value_name = "DATE")]
+    pub(crate) now: Option<String>,
+    /// Stop a form after so many seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 5.0)]
+    pub(crate) timeout: f64,
+    /// Largest set that a form may lead to
+    #[arg(long, value_name = "N", default_value_t = 1_000_000)]
+    pub(crate) max_rows: usize,
+    /// Show at most so many answers, or run so many questions
+    #[arg(long, value_name = "N", default_value_t = 1_000_000)]
+    pub(crate) limit: usize,
+}
+
 /// Train a retriever from questions and their answers
 ///
 /// The best network so far is always in `--out`. A training that was stopped goes on where it was
@@ -351,10 +418,12 @@ Examples:
   wherefore train qr-gat --graph metaqa --questions qa_train.txt --valid qa_dev.txt --out ckpt
   wherefore train qr-gat --graph movies --questions mine.jsonl --out ckpt --set neighbourhood.hops=3
   wherefore train qr-gat --questions rog_webqsp_train.parquet --out ckpt --encoder minilm
-  wherefore train gnn2r --graph 2h-kb --questions PQ-2H.train.txt --valid PQ-2H.valid.txt --out ckpt")]
+  wherefore train gnn2r --graph 2h-kb --questions PQ-2H.train.txt --valid PQ-2H.valid.txt --out ckpt
+  wherefore train relation-plan --graph metaqa --questions qa_dev.txt --out ckpt
+  wherefore train distance-mlp --graph freebase --questions train.jsonl --labels labels.jsonl --out ckpt")]
 pub(crate) struct Train {
     /// The method
-    #[arg(value_name = "METHOD", value_parser = ["qr-gat", "gnn2r"])]
+    #[arg(value_name = "METHOD", value_parser = ["qr-gat", "gnn2r", "distance-mlp", "pna", "pna-relations", "relation-plan", "relations"])]
     pub(crate) method: String,
     /// A graph folder, or `@toy`; none where each question brings its own graph
     #[arg(long)]
@@ -368,7 +437,8 @@ pub(crate) struct Train {
     /// The questions' format, where it is not told by their content
     #[arg(long, value_parser = crate::commands::eval::parse_format)]
     pub(crate) format: Option<wherefore_lab::questions::Format>,
-    /// Labels to learn instead of shortest paths: JSON lines with `id` and `paths`
+    /// Labels to learn instead of shortest paths, as `wherefore label` writes them: JSON lines with
+    /// `id` and `paths`
     #[arg(long, value_name = "FILE")]
     pub(crate) labels: Option<PathBuf>,
     /// The checkpoint's folder
@@ -395,6 +465,66 @@ pub(crate) struct Train {
     /// Begin anew, whatever a stopped training left
     #[arg(long)]
     pub(crate) restart: bool,
+}
+
+/// Let a language model pick the paths that are evidence, as labels to train on
+///
+/// For each question, shortest paths to its answer and what lies around topics and answer are shown,
+/// merged by their relations; what the model picks is written to a label file, which `wherefore
+/// train --labels` takes. Where it picks nothing, shortest paths count, and the file says so. A run
+/// that was stopped goes on where it was when the same command is given again.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  wherefore label --graph freebase --questions train.jsonl --sample 500 --llm qwen.gguf --out labels.jsonl
+  wherefore label --combine union a.jsonl b.jsonl --out labels.jsonl")]
+pub(crate) struct Label {
+    /// With `--combine`, the two label files
+    #[arg(value_name = "LABELS", num_args = 2, requires = "combine", conflicts_with_all = ["questions", "llm"])]
+    pub(crate) files: Vec<PathBuf>,
+    /// Make one label file of two: the paths that either has, or those that both have
+    #[arg(long, value_name = "HOW", requires = "files")]
+    pub(crate) combine: Option<Combine>,
+    /// A graph folder, or `@toy`; none where each question brings its own graph
+    #[arg(long)]
+    pub(crate) graph: Option<String>,
+    /// Questions with their answers, in any format of `wherefore eval`
+    #[arg(long, value_name = "FILE", required_unless_present = "combine")]
+    pub(crate) questions: Option<PathBuf>,
+    /// The questions' format, where it is not told by their content
+    #[arg(long, value_parser = crate::commands::eval::parse_format)]
+    pub(crate) format: Option<wherefore_lab::questions::Format>,
+    /// The label file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+    /// The language model: a GGUF file, or URL#MODEL of an OpenAI-compatible server
+    #[arg(long, value_name = "MODEL", required_unless_present = "combine")]
+    pub(crate) llm: Option<String>,
+    /// Label only the first questions
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
+    /// Label only so many questions, drawn by the seed
+    #[arg(long, value_name = "N")]
+    pub(crate) sample: Option<usize>,
+    /// Seed of the sample
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// Questions that are asked at the same time
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) threads: usize,
+    /// Neither use nor keep completions on disk
+    #[arg(long)]
+    pub(crate) no_cache: bool,
+    /// Append every completion to a file, which `--llm script:FILE` replays
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
+}
+
+/// How two label files become one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Combine {
+    Union,
+    Intersection,
 }
 
 /// Answer a benchmark's questions and measure how well

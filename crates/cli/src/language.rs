@@ -50,7 +50,7 @@ pub(crate) fn open(
     args: &Llm,
     config: &PipelineConfig,
 ) -> anyhow::Result<Option<Arc<dyn LanguageModel>>> {
-    let (true, Some(name)) = (config.reason.asks_model(), &config.llm) else {
+    let (true, Some(name)) = (config.asks_model(), &config.llm) else {
         return Ok(None);
     };
     let mut model = language::open(name)?;

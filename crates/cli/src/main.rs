@@ -17,6 +17,7 @@ use clap::Parser;
 use args::{Args, Command};
 use errors::Exit;
 use output::Output;
+use wherefore_graph::Action;
 
 fn main() -> ExitCode {
     // known before the arguments are parsed, for they may be what is wrong
@@ -37,12 +38,18 @@ fn run(args: &Args) -> Exit {
         Command::Man(args) => commands::manual::man(args, &output),
         Command::Ask(args) => commands::ask::run(args, &output),
         Command::Load(args) => commands::load::run(args, &output),
+        Command::Add(args) => commands::change::run(args, Action::Add, &output),
+        Command::Remove(args) => commands::change::run(args, Action::Remove, &output),
+        Command::Compact(args) => commands::compact::run(args, &output),
+        Command::Diff(args) => commands::diff::run(args, &output),
         Command::Index(args) => commands::index::run(args, &output),
         Command::Info(args) => commands::info::run(args, &output),
         Command::Sparql(args) => commands::sparql::run(args, &output),
+        Command::Logic(args) => commands::logic::run(args, &output),
         Command::Link(args) => commands::link::run(args, &output),
         Command::Eval(args) => commands::eval::run_eval(args, &output),
         Command::Train(args) => commands::train::run(args, &output),
+        Command::Label(args) => commands::label::run(args, &output),
         Command::Score(args) => commands::score::run(args, &output),
         Command::Report(args) => commands::report::run(args, &output),
         Command::Verify(args) => commands::verify::run(args, &output),

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use wherefore_graph::{Graph, MemoryGraph, Store, toy};
+use wherefore_graph::{Graph, MemoryGraph, Service, ServiceConfig, Store, toy};
 use wherefore_lab::GoldQuestion;
 
 use crate::errors::UserError;
@@ -33,6 +33,12 @@ pub(crate) fn open_for<'q>(
     }
 }
 
+/// The service that is meant, if it is one: an address, a file that describes it, or the folder of
+/// a label index.
+pub(crate) fn service(name: &str) -> anyhow::Result<Option<ServiceConfig>> {
+    ServiceConfig::named(name).with_context(|| format!("cannot open the service `{name}`"))
+}
+
 /// The folder of a graph, where it is `@world` or a folder.
 pub(crate) fn folder(name: &Path) -> anyhow::Result<PathBuf> {
     match name.to_str() {
@@ -41,7 +47,7 @@ pub(crate) fn folder(name: &Path) -> anyhow::Result<PathBuf> {
     }
 }
 
-/// Opens `@world`, `@toy` or a graph folder.
+/// Opens `@world`, `@toy`, a graph folder or a service.
 pub(crate) fn open(name: &str) -> anyhow::Result<Box<dyn Graph>> {
     match name.strip_prefix('@') {
         Some("toy") => Ok(Box::new(toy::graph())),
@@ -57,6 +63,11 @@ pub(crate) fn open(name: &str) -> anyhow::Result<Box<dyn Graph>> {
         }
         .into()),
         None => {
+            if let Some(config) = service(name)? {
+                let service = Service::open(config)
+                    .with_context(|| format!("cannot open the service `{name}`"))?;
+                return Ok(Box::new(service));
+            }
             let store =
                 Store::open(name).with_context(|| format!("cannot open the graph `{name}`"))?;
             Ok(Box::new(store))

@@ -88,7 +88,7 @@ fn fifty_killed_loads_leave_a_whole_graph_each_time() {
     assert_eq!(Store::open(&graph).unwrap().checksum(), checksums[0]);
     assert_eq!(
         std::fs::read_dir(&graph).unwrap().count(),
-        3,
-        "manifest, lock and one folder"
+        4,
+        "manifest, two locks and one folder"
     );
 }

@@ -431,3 +431,47 @@ fn steps_are_shown_on_the_terminal_in_json_and_in_the_picture() {
     assert_eq!(short["llm"]["calls"], 2);
     assert!(short["notes"][0].as_str().unwrap().contains("1 of 2 steps"));
 }
+
+#[test]
+fn labels_are_written_by_a_model_and_combined() {
+    let place = tempfile::tempdir().unwrap();
+    let home = place.path();
+    let questions = home.join("questions.jsonl");
+    let line = serde_json::json!({
+        "id": "1", "question": "Whose mascot is Lou Seal?",
+        "topics": ["Lou Seal"], "answers": ["San Francisco Giants"],
+    });
+    std::fs::write(&questions, format!("{line}\n")).unwrap();
+    let model = script(home, "It is the mascot.\nans: Path 0");
+    let (file, out) = (questions.to_str().unwrap(), home.join("labels.jsonl"));
+    let out = out.to_str().unwrap();
+    let arguments = [
+        "label",
+        "--graph",
+        "@toy",
+        "--questions",
+        file,
+        "--llm",
+        &model,
+    ];
+    let done = wherefore(home, &[&arguments[..], &["--out", out, "--json"]].concat());
+    assert!(done.status.success(), "{done:?}");
+    let told = json(&done);
+    assert_eq!(
+        (&told["questions"], &told["fallbacks"]),
+        (&1.into(), &0.into())
+    );
+    let label: Value = serde_json::from_str(&std::fs::read_to_string(out).unwrap()).unwrap();
+    assert_eq!(label["picked"], serde_json::json!([0]));
+    assert_eq!(label["paths"][0][0][1], "mascot of");
+    let both = home.join("both.jsonl");
+    let combined = ["label", "--combine", "intersection", out, out, "--out"];
+    let done = wherefore(home, &[&combined[..], &[both.to_str().unwrap()]].concat());
+    assert!(done.status.success(), "{done:?}");
+    assert!(String::from_utf8_lossy(&done.stdout).contains("1 questions"));
+    // neither questions nor files
+    assert_eq!(
+        wherefore(home, &["label", "--out", out]).status.code(),
+        Some(2)
+    );
+}

@@ -107,6 +107,24 @@ pub enum Error {
         first: Vec<String>,
     },
 
+    /// Changes with lines that are no triples.
+    #[error("`{path}` has {count} malformed {}, so nothing was changed; {}", if *count == 1 { "line" } else { "lines" }, first.join("; "))]
+    BadChanges {
+        /// The file.
+        path: PathBuf,
+        /// How many there are.
+        count: u64,
+        /// The first of them, as `line N: reason`.
+        first: Vec<String>,
+    },
+
+    /// Folding changes in that remove all there is.
+    #[error("the changes of `{path}` remove every triple, and a graph needs at least one")]
+    NothingLeft {
+        /// The folder.
+        path: PathBuf,
+    },
+
     /// The inputs held no triple at all.
     #[error("the input holds no triples")]
     Empty,
@@ -145,6 +163,53 @@ pub enum Error {
         value: String,
         /// What it must be.
         wanted: &'static str,
+    },
+
+    /// What is said of a SPARQL service cannot work.
+    #[error("the service `{name}` cannot be used: {reason}")]
+    BadService {
+        /// Its address or the file that describes it.
+        name: String,
+        /// What is wrong.
+        reason: String,
+    },
+
+    /// A SPARQL service does not answer.
+    #[error("the service `{url}` cannot be reached: {reason}")]
+    ServiceUnreachable {
+        /// Its address.
+        url: String,
+        /// Why not.
+        reason: String,
+    },
+
+    /// A SPARQL service refuses.
+    #[error("the service `{url}` refuses with status {status}: {reason}")]
+    ServiceRefused {
+        /// Its address.
+        url: String,
+        /// The HTTP status.
+        status: u16,
+        /// What it says.
+        reason: String,
+    },
+
+    /// What a SPARQL service sent is no answer.
+    #[error("the service `{url}` gave no proper answer: {reason}")]
+    BadReply {
+        /// Its address.
+        url: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+
+    /// More entities of a service were met than are numbered at a time.
+    #[error("more than {limit} entities of the service `{url}` were met")]
+    ServiceFull {
+        /// Its address.
+        url: String,
+        /// The limit.
+        limit: usize,
     },
 
     /// The work ran out of its time.
@@ -202,11 +267,46 @@ impl Error {
             Error::TooManyErrors { .. } => {
                 Some("mend the lines, or raise `--max-errors`, or leave `--strict` out".into())
             }
+            Error::BadChanges { .. } => Some(
+                "mend the lines; `--format` names the format when the file's ending does not"
+                    .into(),
+            ),
+            Error::NothingLeft { .. } => Some("add triples first, or remove the folder".into()),
             Error::Empty => {
                 Some("check the format: `--format` names it when the file's ending does not".into())
             }
             Error::NoSuchEntity { .. } | Error::NoSuchRelation { .. } => {
                 Some("the graph may be damaged: `wherefore info GRAPH --check` tells".into())
+            }
+            Error::BadService { .. } => {
+                Some("`docs/remote.md` shows what a service's file may say".into())
+            }
+            Error::ServiceUnreachable { .. } => Some(
+                "see whether it runs and the address is right; `limits.timeout_s` in its file \
+                 gives it more time"
+                    .into(),
+            ),
+            Error::ServiceRefused { status, .. } => Some(match status {
+                401 | 403 => "name its credentials in its file: `token_env`, or `user_env` and \
+                              `password_env`"
+                    .into(),
+                405 | 501 => "set `method = \"get\"` in its file".into(),
+                413 | 414 => "set `limits.batch` lower, or `method = \"post\"`, in its file".into(),
+                429 | 503 => {
+                    "it is busy: wait, or set `limits.connections` and `limits.batch` lower \
+                              in its file"
+                        .into()
+                }
+                _ => "try the query with `wherefore sparql`".into(),
+            }),
+            Error::BadReply { .. } => Some(
+                "the address must be the one that takes queries, often `…/sparql`; \
+                 `curl -H 'accept: application/sparql-results+json' 'URL?query=ASK{}'` shows what \
+                 it sends"
+                    .into(),
+            ),
+            Error::ServiceFull { .. } => {
+                Some("open it again, or raise `limits.entities` in its file".into())
             }
             Error::OutOfTime { .. } => Some("ask for less, or raise `--timeout`".into()),
             Error::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull => {

@@ -250,6 +250,12 @@ pub trait Adjacency: Send + Sync {
         Ok(self.outgoing(entity)?.len() + self.incoming(entity)?.len())
     }
 
+    /// These entities will be read next, in these directions. A graph that is far away fetches
+    /// them together; to others it means nothing.
+    fn prefetch(&self, _entities: &[EntityId], _direction: Direction) -> Result<()> {
+        Ok(())
+    }
+
     /// Whether the graph states this triple. False for ids that it does not have.
     fn contains(&self, triple: Triple) -> Result<bool> {
         if triple.head.index() >= self.entity_bound() {
@@ -318,6 +324,32 @@ pub trait Graph: Adjacency {
     /// The relation called `name`, by identity, or else by label if only one has that label.
     fn relation_named(&self, name: &str) -> Result<Option<RelationId>>;
 
+    /// Triples with this relation, in order of (head, tail).
+    ///
+    /// Where a graph has no index of its relations, every entity is looked at.
+    fn with_relation(
+        &self,
+        relation: RelationId,
+    ) -> Result<Box<dyn Iterator<Item = Result<Triple>> + '_>> {
+        let heads = (0..self.entity_bound()).map(|id| EntityId(id as u32));
+        Ok(Box::new(heads.flat_map(move |head| {
+            let found: Vec<Result<Triple>> = match self.outgoing(head) {
+                Ok(row) => crate::edges_by_relation(&row, relation)
+                    .iter()
+                    .map(|edge| {
+                        Ok(Triple {
+                            head,
+                            relation,
+                            tail: edge.entity,
+                        })
+                    })
+                    .collect(),
+                Err(error) => vec![Err(error)],
+            };
+            found
+        })))
+    }
+
     /// What tells this graph from all others, for things that are computed once per graph. None
     /// for small graphs that come and go.
     fn identity(&self) -> Option<&str> {
@@ -326,6 +358,22 @@ pub trait Graph: Adjacency {
 
     /// The folder it lies in, where things that were computed for it may lie beside it.
     fn folder(&self) -> Option<&std::path::Path> {
+        None
+    }
+
+    /// These names will be looked up next. See [`Adjacency::prefetch`].
+    fn prefetch_names(&self, _names: &[&str]) -> Result<()> {
+        Ok(())
+    }
+
+    /// Whether all entities are known, so that whoever reads all names reads them all. A remote
+    /// service without a label index knows those that were met.
+    fn knows_all_names(&self) -> bool {
+        true
+    }
+
+    /// The store that it is, where it is one: what only files can tell is asked there.
+    fn store(&self) -> Option<&crate::Store> {
         None
     }
 

@@ -36,16 +36,27 @@ pub(crate) fn push_name(out: &mut Vec<u8>, name: &str) {
 /// `file` is the input's number: a blank node's label holds only within its own file.
 pub(crate) fn push_blank(out: &mut Vec<u8>, label: &str, file: usize) {
     out.push(BLANK);
-    let looks_scoped = label
-        .strip_prefix('f')
-        .and_then(|rest| rest.split_once('_'))
-        .is_some_and(|(number, _)| {
-            !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit())
-        });
-    if file > 0 || looks_scoped {
+    if file > 0 || looks_scoped(label) {
         out.extend_from_slice(format!("f{file}_").as_bytes());
     }
     out.extend_from_slice(label.as_bytes());
+}
+
+fn looks_scoped(label: &str) -> bool {
+    label
+        .strip_prefix('f')
+        .and_then(|rest| rest.split_once('_'))
+        .is_some_and(|(number, _)| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
+}
+
+/// Makes a blank node that was read as one of the first file mean the graph's own of that label.
+pub(crate) fn unscope_blank(key: &mut Vec<u8>) {
+    let scoped = (key.strip_prefix(b"bf0_"))
+        .and_then(|rest| std::str::from_utf8(rest).ok())
+        .is_some_and(looks_scoped);
+    if scoped {
+        key.drain(1..4);
+    }
 }
 
 pub(crate) fn push_literal(out: &mut Vec<u8>, value: &str, kind: LiteralKindRef<'_>) {
@@ -221,6 +232,16 @@ mod tests {
             kind: LiteralKind::Plain,
         };
         assert_eq!(encode(&Term::Literal(typed)), encode(&Term::Literal(plain)));
+    }
+
+    #[test]
+    fn a_blank_node_can_be_named_as_the_graph_shows_it() {
+        for label in ["x", "f0_x", "f1_x", "f0_f1_x", "f_x", "b0"] {
+            let mut key = Vec::new();
+            push_blank(&mut key, label, 0);
+            unscope_blank(&mut key);
+            assert_eq!(key, [b"b", label.as_bytes()].concat());
+        }
     }
 
     #[test]

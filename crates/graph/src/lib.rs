@@ -1,6 +1,9 @@
 //! The graph under Wherefore: loading, a memory-mapped store, SPARQL, neighbourhoods and paths.
 
+mod base;
+mod changes;
 mod dictionary;
+mod endpoint;
 mod error;
 mod expand;
 mod graph;
@@ -19,6 +22,12 @@ mod store;
 mod subgraph;
 pub mod toy;
 
+pub use changes::compact::{CompactReport, compact};
+pub use changes::edit::{ChangeReport, ChangeSet};
+pub use changes::log::{Action, LogCut};
+pub use endpoint::{
+    LabelReport, Method, Search, Service, ServiceConfig, ServiceLimits, index_labels,
+};
 pub use error::{Error, Result};
 pub use expand::{Cut, CutHub, Expanded, Expander, Expansion, expand};
 pub use graph::{
@@ -39,5 +48,5 @@ pub use paths::{
     Hop, Path, PathFinder, PathLimits, PathSet, Reached, SimplePaths, Step, edges_by_relation,
     ground, reach, shortest_paths, shortest_paths_by_pair, simple_paths,
 };
-pub use store::Store;
+pub use store::{Pending, Store};
 pub use subgraph::Subgraph;

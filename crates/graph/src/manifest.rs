@@ -59,7 +59,15 @@ pub(crate) struct Manifest {
     /// Relations that give labels, best first, and those that give aliases.
     pub(crate) label_relations: Vec<u32>,
     pub(crate) alias_relations: Vec<u32>,
+    /// The language in which labels are preferred.
+    #[serde(default = "english")]
+    pub(crate) language: String,
     pub(crate) files: Vec<FileInfo>,
+}
+
+/// What older graphs, which do not say it, were mostly loaded with.
+fn english() -> String {
+    "en".into()
 }
 
 #[derive(Serialize, Deserialize)]

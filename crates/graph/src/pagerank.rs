@@ -21,12 +21,13 @@
 //! restart 2α / (1 + α)); edges are walked both ways, a loop counting twice, parallel relations
 //! each for themselves; a seed without edges keeps its mass.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::graph::{Adjacency, Edge, EntityId, RelationId, Triple};
+use crate::graph::{Adjacency, Direction, Edge, EntityId, RelationId, Triple};
 use crate::marks::Marks;
 use crate::paths::edges_by_relation;
 use crate::subgraph::Subgraph;
@@ -234,6 +235,8 @@ impl Ranker {
         how: &PageRank,
     ) -> Result<Vec<Triple>> {
         let mut triples = Vec::new();
+        let all: Vec<EntityId> = order.iter().map(|&(entity, _)| entity).collect();
+        graph.prefetch(&all, Direction::Outgoing)?;
         for (own, &(entity, _)) in order.iter().enumerate() {
             for edge in graph.outgoing(entity)?.iter() {
                 let mark = self.marks.get(edge.entity.index());
@@ -284,6 +287,11 @@ impl Ranker {
             let spread = (1.0 - how.restart) * residual / visit.degree as f64;
             let entity = visit.entity;
             for row in [graph.outgoing(entity)?, graph.incoming(entity)?] {
+                // a graph that is far away hands out rows of its own
+                if let Cow::Owned(edges) = &row {
+                    let ends: Vec<EntityId> = edges.iter().map(|edge| edge.entity).collect();
+                    graph.prefetch(&ends, Direction::Both)?;
+                }
                 for edges in row.chunk_by(|a, b| a.relation == b.relation) {
                     if skip.binary_search(&edges[0].relation).is_err() {
                         self.spread(graph, edges, spread, how.tolerance, &skip)?;

@@ -1,202 +1,195 @@
-//! The graph folder, opened: adjacency both ways, names, and statistics, all through memory maps.
+//! The graph folder, opened: its files, and what was changed since they were written.
 //!
-//! ```text
-//! outgoing.offsets   u32 × (entities + 1)     row of each entity in outgoing.edges
-//! outgoing.edges     (relation, tail) × triples, each row sorted
-//! incoming.offsets   u32 × (entities + 1)
-//! incoming.edges     (relation, head) × triples, each row sorted
-//! by-relation.offsets  u32 × (relations + 1)
-//! by-relation.places   u32 × triples          places in outgoing.edges, ascending
-//! entities.text, entities.blocks              sorted dictionary: id = place in the order
-//! relations.text, relations.blocks
-//! relation-entities  u32 × relations          the entity with the relation's key, or none
-//! labels             u32 × entities           the entity that is its label, or none
-//! names.hashes       (hash, entity) sorted    normalised names
-//! names.order        u32                      entities in the order of their normalised names
-//! ```
-//!
-//! That is 20 bytes for each triple and 8 for each entity beside the dictionary. Opening maps the
-//! files and reads the manifest. Graphs of up to 8 MiB have all checksums verified at once;
-//! larger ones when asked ([`Store::check`]), and until then every number read from them is
-//! checked where it is used.
+//! A store never changes. [`Store::refreshed`] gives the next one where the folder has changed
+//! since, and [`Store::change`] writes changes and gives the store that has them; both share what
+//! is the same, and cloning costs nothing. The files are described in `base.rs`, the changes in
+//! [`crate::changes`].
 
 use std::borrow::Cow;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::Arc;
 
-use xxhash_rust::xxh3::xxh3_64;
-
+use crate::base::{Base, Stamp, VERIFIED_WHEN_OPENED};
+use crate::changes::Changes;
+use crate::changes::log::{LOG, LogCut, WriteLock};
 use crate::error::{Error, Result};
 use crate::graph::{Adjacency, Edge, EntityId, Graph, NameMatch, RelationId, Term, Triple};
 use crate::key;
 use crate::load::file;
-use crate::manifest::{Counts, Manifest};
-use crate::mapped::Mapped;
+use crate::manifest::{Counts, MANIFEST};
 use crate::names::normalise;
-use crate::shape::{Shape, is_unnamed_key, readable_key};
+use crate::shape::{is_unnamed_key, readable_key};
 
-/// Graphs up to this size are verified whole when they are opened.
-const VERIFIED_WHEN_OPENED: u64 = 8 << 20;
-
-const NONE: u32 = u32::MAX;
-
-/// A graph folder, opened for reading.
-#[derive(Debug)]
+/// A graph folder, opened for reading, as it was at one moment.
+#[derive(Clone, Debug)]
 pub struct Store {
-    path: PathBuf,
-    manifest: Manifest,
-    shape: Shape,
-    labels: Mapped<u32>,
-    name_hashes: Mapped<[u32; 2]>,
-    name_order: Mapped<u32>,
-    label_relations: Vec<RelationId>,
-    /// Label and alias relations, sorted.
-    naming_relations: Vec<RelationId>,
+    pub(crate) base: Arc<Base>,
+    pub(crate) changes: Arc<Changes>,
 }
 
-/// The hash under which a normalised name is filed.
-pub(crate) fn name_hash(normalised: &str) -> u32 {
-    (xxh3_64(normalised.as_bytes()) >> 32) as u32
-}
-
-/// The first place whose hash is not below `hash`.
-///
-/// Hashes are spread evenly, so a hash tells its place to within a few thousand: one page is
-/// touched where halving the whole would touch twenty.
-fn first_not_below(hashes: &[[u32; 2]], hash: u32) -> usize {
-    let below = |i: usize| hashes[i][0] < hash;
-    let guess = ((u64::from(hash) * hashes.len() as u64) >> 32) as usize;
-    let (mut low, mut high, mut step) = (guess, guess, 512);
-    while low > 0 && !below(low - 1) {
-        high = low;
-        low = low.saturating_sub(step);
-        step *= 2;
-    }
-    while high < hashes.len() && below(high) {
-        low = high;
-        high = (high + step).min(hashes.len());
-        step *= 2;
-    }
-    low + hashes[low..high].partition_point(|[h, _]| *h < hash)
+/// What stands in the change log of a graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Pending {
+    /// Changes in the log, one for each triple that came or went.
+    pub changes: u64,
+    /// Triples that the files do not have.
+    pub added: u64,
+    /// Triples of the files that are gone.
+    pub removed: u64,
+    /// Bytes of the log.
+    pub bytes: u64,
+    /// Where the log stops making sense, if it does.
+    pub cut: Option<LogCut>,
 }
 
 impl Store {
     /// Opens a graph folder.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
-        let path = path.as_ref();
-        // a graph that is replaced between reading its manifest and opening its files: once more
-        match Self::open_once(path, VERIFIED_WHEN_OPENED) {
-            Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
-                Self::open_once(path, VERIFIED_WHEN_OPENED)
+        Self::open_with(path.as_ref(), VERIFIED_WHEN_OPENED)
+    }
+
+    fn open_with(path: &Path, verified: u64) -> Result<Self> {
+        // a graph that is replaced between reading its manifest and opening its files: once more,
+        // and again, for changes may be folded in at any time
+        let mut left = 5;
+        loop {
+            match Self::open_once(path, verified) {
+                Err(Error::Io { source, .. })
+                    if left > 0 && source.kind() == std::io::ErrorKind::NotFound =>
+                {
+                    left -= 1;
+                }
+                result => return result,
             }
-            result => result,
         }
     }
 
     fn open_once(path: &Path, verified: u64) -> Result<Self> {
-        let manifest = Manifest::read(path)?;
-        let data = manifest.data(path);
-        for promised in &manifest.files {
-            let file = data.join(&promised.name);
-            let bytes = std::fs::metadata(&file)
-                .map_err(Error::io("open", &file))?
-                .len();
-            if bytes != promised.bytes {
-                return Err(Error::Damaged {
-                    path: file,
-                    reason: format!("it has {bytes} bytes instead of {}", promised.bytes),
-                });
+        let base = Base::open(path, verified)?;
+        let mut changes = Changes::none(&base)?;
+        changes.read_on(&base)?;
+        if changes.cut.is_some() {
+            // somebody may be writing what is missing at this moment
+            if WriteLock::is_held(path) {
+                changes.cut = None;
+            } else {
+                changes.read_on(&base)?;
             }
         }
-        let small = manifest.files.iter().map(|f| f.bytes).sum::<u64>() <= verified;
-        if small {
-            for promised in &manifest.files {
-                file::check(&data, promised)?;
-            }
-        }
-        let shape = Shape::open(&data, &manifest.counts, manifest.kinds)?;
-        let labels = Mapped::<u32>::open(&data.join("labels"))?;
-        if !labels.is_empty() && labels.len() != shape.entities.len() {
-            return Err(Error::Damaged {
-                path: data.join("labels"),
-                reason: "its length is not what the manifest says".into(),
-            });
-        }
-        let relation = |&id: &u32| {
-            if id as usize >= shape.relations.len() {
-                return Err(Error::NoSuchRelation {
-                    id,
-                    bound: shape.relations.len(),
-                });
-            }
-            Ok(RelationId(id))
-        };
-        let label_relations: Vec<_> = manifest
-            .label_relations
-            .iter()
-            .map(relation)
-            .collect::<Result<_>>()?;
-        let mut naming_relations = label_relations.clone();
-        for id in &manifest.alias_relations {
-            naming_relations.push(relation(id)?);
-        }
-        naming_relations.sort_unstable();
         Ok(Self {
-            path: path.to_owned(),
-            labels,
-            name_hashes: Mapped::open(&data.join("names.hashes"))?,
-            name_order: Mapped::open(&data.join("names.order"))?,
-            label_relations,
-            naming_relations,
-            shape,
-            manifest,
+            base: Arc::new(base),
+            changes: Arc::new(changes),
         })
+    }
+
+    /// The store as the folder is now, or none if it is as it was.
+    ///
+    /// Looks at two files only, so it can be called before every question.
+    pub fn refreshed(&self) -> Result<Option<Self>> {
+        let path = &self.base.path;
+        if Stamp::of(&path.join(MANIFEST))? != self.base.stamp {
+            return Self::open(path).map(Some);
+        }
+        if Stamp::of(&self.base.data.join(LOG))? == self.changes.log {
+            return Ok(None);
+        }
+        let mut changes = Changes::clone(&self.changes);
+        changes.read_on(&self.base)?;
+        // a log that ends before what was read of it is another log
+        if changes
+            .log
+            .is_none_or(|log| log.bytes() < self.changes.at.bytes)
+        {
+            return Self::open(path).map(Some);
+        }
+        Ok(Some(Self {
+            base: Arc::clone(&self.base),
+            changes: Arc::new(changes),
+        }))
+    }
+
+    /// The files alone, without the changes: what an index is made of.
+    pub fn files_only(&self) -> Result<Self> {
+        Ok(Self {
+            changes: Arc::new(Changes::none(&self.base)?),
+            base: Arc::clone(&self.base),
+        })
+    }
+
+    /// What stands in the change log; none if there is nothing.
+    pub fn pending(&self) -> Option<Pending> {
+        let changes = &self.changes;
+        if changes.at.changes == 0 && changes.cut.is_none() {
+            return None;
+        }
+        let (added, removed) = changes.balance();
+        Some(Pending {
+            changes: changes.at.changes,
+            added,
+            removed,
+            bytes: changes.at.bytes,
+            cut: changes.cut,
+        })
+    }
+
+    /// Entities whose name may be another than in the files, new ones among them; sorted.
+    pub fn renamed(&self) -> Vec<EntityId> {
+        let mut renamed: Vec<_> = self.changes.naming.relabelled().collect();
+        renamed.sort_unstable();
+        renamed
     }
 
     /// Where it was opened.
     pub fn path(&self) -> &Path {
-        &self.path
+        &self.base.path
     }
 
     /// What it holds.
     pub fn counts(&self) -> &Counts {
-        &self.manifest.counts
+        self.changes.counts(&self.base)
     }
 
-    /// The identity of the graph: equal for equal triples and names, whatever their order was.
+    /// The identity of the files: equal for equal triples and names, whatever their order was.
+    /// With the changes, the identity is [`Graph::identity`].
     pub fn checksum(&self) -> &str {
-        &self.manifest.checksum
+        &self.base.manifest.checksum
     }
 
     /// Version of the program that wrote it.
     pub fn written_by(&self) -> &str {
-        &self.manifest.written_by
+        &self.base.manifest.written_by
     }
 
     /// The files with their sizes in bytes.
     pub fn files(&self) -> impl Iterator<Item = (&str, u64)> {
-        self.manifest
-            .files
-            .iter()
-            .map(|f| (f.name.as_str(), f.bytes))
+        let files = self.base.manifest.files.iter();
+        files.map(|f| (f.name.as_str(), f.bytes))
     }
 
-    /// Bytes on disk, in all.
+    /// Bytes of the files on disk, in all.
     pub fn bytes(&self) -> u64 {
-        self.manifest.files.iter().map(|f| f.bytes).sum()
+        self.base.manifest.files.iter().map(|f| f.bytes).sum()
     }
 
     /// Reads every file and verifies its checksum; the first damaged one is the error.
     pub fn check(&self) -> Result<()> {
-        let data = self.manifest.data(&self.path);
-        self.manifest
-            .files
+        let files = &self.base.manifest.files;
+        files
             .iter()
-            .try_for_each(|promised| file::check(&data, promised))
+            .try_for_each(|promised| file::check(&self.base.data, promised))
     }
 
     /// Number of triples with this relation.
     pub fn relation_count(&self, relation: RelationId) -> Result<usize> {
-        self.shape.places(relation).map(<[u32]>::len)
+        let in_files = match relation.index() {
+            i if i < self.base.relations() => self.base.shape.places(relation)?.len(),
+            i if i < self.changes.relation_bound() => 0,
+            _ => return Err(self.changes.no_relation(relation)),
+        };
+        Ok(match self.changes.relation_patch(relation) {
+            Some(patch) => (in_files + patch.added.len()).saturating_sub(patch.removed.len()),
+            None => in_files,
+        })
     }
 
     /// Triples with this relation, in order of (head, tail).
@@ -204,61 +197,79 @@ impl Store {
         &self,
         relation: RelationId,
     ) -> Result<impl Iterator<Item = Result<Triple>> + '_> {
-        self.shape.by_relation(relation)
+        let of_files = match relation.index() {
+            i if i < self.base.relations() => Some(self.base.shape.by_relation(relation)?),
+            i if i < self.changes.relation_bound() => None,
+            _ => return Err(self.changes.no_relation(relation)),
+        };
+        let patch = self.changes.relation_patch(relation);
+        let kept = of_files.into_iter().flatten().filter(move |triple| {
+            patch.is_none_or(|patch| match triple {
+                Ok(t) => !patch.removed.contains(&(t.head, t.tail)),
+                Err(_) => true,
+            })
+        });
+        let mut kept = kept.peekable();
+        let added = patch.into_iter().flat_map(|patch| &patch.added);
+        let mut added = added
+            .map(move |&(head, tail)| Triple {
+                head,
+                relation,
+                tail,
+            })
+            .peekable();
+        Ok(std::iter::from_fn(move || {
+            match (kept.peek(), added.peek()) {
+                (Some(Ok(old)), Some(new)) if new < old => added.next().map(Ok),
+                (None, _) => added.next().map(Ok),
+                _ => kept.next(),
+            }
+        }))
     }
 
     /// Triples with this head and relation, sorted by tail.
     pub fn outgoing_by(&self, entity: EntityId, relation: RelationId) -> Result<&[Edge]> {
-        self.shape.outgoing.row_by(entity, relation)
+        Ok(of_relation(self.outgoing_row(entity)?, relation))
     }
 
     /// Triples with this tail and relation, sorted by head.
     pub fn incoming_by(&self, entity: EntityId, relation: RelationId) -> Result<&[Edge]> {
-        self.shape.incoming.row_by(entity, relation)
+        Ok(of_relation(self.incoming_row(entity)?, relation))
     }
 
     pub(crate) fn outgoing_row(&self, entity: EntityId) -> Result<&[Edge]> {
-        self.shape.outgoing.row(entity)
+        self.changes.outgoing(&self.base, entity)
     }
 
     pub(crate) fn incoming_row(&self, entity: EntityId) -> Result<&[Edge]> {
-        self.shape.incoming.row(entity)
+        self.changes.incoming(&self.base, entity)
     }
 
     /// Whether any entity or relation is a name that is no IRI.
-    pub(crate) fn has_names(&self) -> Result<bool> {
-        let [.., names_from, end] = self.shape.kinds;
-        if names_from < end {
-            return Ok(true);
-        }
-        // keys sort by kind, and names come last
-        let Some(last) = self.shape.relations.len().checked_sub(1) else {
-            return Ok(false);
-        };
-        let mut bytes = Vec::new();
-        self.shape.relations.get(last, &mut bytes)?;
-        Ok(bytes.first() == Some(&key::NAME))
+    pub(crate) fn has_names(&self) -> bool {
+        self.changes.has_names()
     }
 
-    /// The place of a triple among [`Store::triples`]; none if the graph does not state it.
+    /// The place of a triple among those of the files; none if it is not in them.
     pub fn triple_number(&self, triple: Triple) -> Result<Option<u32>> {
-        if triple.head.index() >= self.shape.entities.len() {
+        let shape = &self.base.shape;
+        if triple.head.index() >= shape.entities.len() {
             return Ok(None);
         }
         let edge = Edge {
             relation: triple.relation,
             entity: triple.tail,
         };
-        let from = self.shape.outgoing.range(triple.head)?.start;
-        let place = self.shape.outgoing.row(triple.head)?.binary_search(&edge);
+        let from = shape.outgoing.range(triple.head)?.start;
+        let place = shape.outgoing.row(triple.head)?.binary_search(&edge);
         Ok(place.ok().map(|place| (from + place) as u32))
     }
 
     /// Every triple, sorted.
     pub fn triples(&self) -> impl Iterator<Item = Result<Triple>> + '_ {
-        (0..self.shape.entities.len() as u32).flat_map(move |id| {
+        (0..self.changes.entity_bound() as u32).flat_map(move |id| {
             let head = EntityId(id);
-            let (row, error) = match self.shape.outgoing(head) {
+            let (row, error) = match self.outgoing_row(head) {
                 Ok(row) => (row, None),
                 Err(e) => (&[][..], Some(Err(e))),
             };
@@ -276,125 +287,115 @@ impl Store {
 
     /// The entity with this identity.
     pub fn find_term(&self, term: &Term) -> Result<Option<EntityId>> {
-        Ok(self
-            .shape
-            .entities
-            .find(&key::encode(term))?
-            .map(|id| EntityId(id as u32)))
+        self.changes.find(&self.base, &key::encode(term))
     }
 
     /// The relation with this identity.
     pub fn find_relation_term(&self, term: &Term) -> Result<Option<RelationId>> {
-        Ok(self
-            .shape
-            .relations
-            .find(&key::encode(term))?
-            .map(|id| RelationId(id as u32)))
+        self.changes.find_relation(&self.base, &key::encode(term))
     }
 
     /// The entity with the same identity as the relation, where the graph speaks about it.
     pub fn relation_entity(&self, relation: RelationId) -> Result<Option<EntityId>> {
-        match self.shape.relation_entities.get(relation.index()) {
-            Some(&NONE) => Ok(None),
-            Some(&id) if (id as usize) < self.shape.entities.len() => Ok(Some(EntityId(id))),
-            _ => Err(Error::NoSuchRelation {
-                id: relation.0,
-                bound: self.shape.relations.len(),
-            }),
-        }
+        self.changes.twin(&self.base, relation)
     }
 
     /// Whether the entity is a literal.
     pub fn is_literal(&self, entity: EntityId) -> bool {
-        self.shape.is_literal(entity)
+        self.changes.is_literal(&self.base, entity)
     }
 
     /// Whether the entity is a blank node.
     pub fn is_blank(&self, entity: EntityId) -> bool {
-        self.shape.is_blank(entity)
+        self.changes.is_blank(&self.base, entity)
     }
 
     /// Relations that give labels, best first.
     pub fn label_relations(&self) -> &[RelationId] {
-        &self.label_relations
+        &self.changes.naming.labels
     }
 
     /// The label given by the graph, if there is one.
     fn label_entity(&self, entity: EntityId) -> Option<EntityId> {
-        self.labels
-            .get(entity.index())
-            .filter(|&&id| id != NONE)
-            .map(|&id| EntityId(id))
+        self.changes.label(&self.base, entity)
+    }
+
+    fn key(&self, entity: EntityId) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        self.changes.key(&self.base, entity, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    fn relation_key(&self, relation: RelationId) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        self.changes
+            .relation_key(&self.base, relation, &mut bytes)?;
+        Ok(bytes)
     }
 
     /// The entities that a filed name stands for: those it names, and itself unless it is only a
     /// name.
     fn named_by(&self, filed: EntityId, found: &mut Vec<EntityId>) -> Result<()> {
-        let incoming = self.shape.incoming(filed)?;
+        let incoming = self.incoming_row(filed)?;
+        let naming = self.naming_relations();
         let mut names = 0;
         for edge in incoming {
-            if self.naming_relations.binary_search(&edge.relation).is_ok() {
+            if naming.binary_search(&edge.relation).is_ok() {
                 found.push(edge.entity);
                 names += 1;
             }
         }
         // a name that is nothing else is no entity of its own
-        if names == 0 || names < incoming.len() || !self.shape.outgoing(filed)?.is_empty() {
+        if names == 0 || names < incoming.len() || !self.outgoing_row(filed)?.is_empty() {
             found.push(filed);
         }
         Ok(())
     }
+}
 
-    fn normalised_name(&self, filed: EntityId) -> Result<String> {
-        self.shape.own_name(filed).map(|name| normalise(&name))
-    }
+/// The edges of one relation in a sorted row. Looks at no other edge: a hub may have millions.
+fn of_relation(row: &[Edge], relation: RelationId) -> &[Edge] {
+    let from = row.partition_point(|edge| edge.relation < relation);
+    let length = row[from..].partition_point(|edge| edge.relation == relation);
+    &row[from..from + length]
 }
 
 impl Adjacency for Store {
     fn entity_bound(&self) -> usize {
-        self.shape.entities.len()
+        self.changes.entity_bound()
     }
 
     fn relation_bound(&self) -> usize {
-        self.shape.relations.len()
+        self.changes.relation_bound()
     }
 
     fn outgoing(&self, entity: EntityId) -> Result<Cow<'_, [Edge]>> {
-        self.shape.outgoing(entity).map(Cow::Borrowed)
+        self.outgoing_row(entity).map(Cow::Borrowed)
     }
 
     fn incoming(&self, entity: EntityId) -> Result<Cow<'_, [Edge]>> {
-        self.shape.incoming(entity).map(Cow::Borrowed)
+        self.incoming_row(entity).map(Cow::Borrowed)
     }
 
     fn degree(&self, entity: EntityId) -> Result<usize> {
-        Ok(self.shape.outgoing.range(entity)?.len() + self.shape.incoming.range(entity)?.len())
+        self.changes.degree(&self.base, entity)
     }
 
     fn contains(&self, triple: Triple) -> Result<bool> {
-        if triple.head.index() >= self.shape.entities.len() {
-            return Ok(false);
-        }
-        let edge = Edge {
-            relation: triple.relation,
-            entity: triple.tail,
-        };
-        self.shape.outgoing.contains(triple.head, edge)
+        self.changes.contains(&self.base, triple)
     }
 }
 
 impl Graph for Store {
     fn entity_label(&self, entity: EntityId) -> Result<Cow<'_, str>> {
-        match self.label_entity(entity) {
+        let damaged = || self.base.shape.damaged_text();
+        let bytes = self.key(self.label_entity(entity).unwrap_or(entity))?;
+        let text = match self.label_entity(entity) {
             // a label is shown as it was given
-            Some(label) => {
-                let mut bytes = Vec::new();
-                self.shape.key(label, &mut bytes)?;
-                let text = key::text(&bytes).ok_or_else(|| self.shape.damaged_text())?;
-                Ok(Cow::Owned(text.to_owned()))
-            }
-            None => self.shape.own_name(entity).map(Cow::Owned),
-        }
+            Some(_) => key::text(&bytes).map(str::to_owned),
+            None => readable_key(&bytes),
+        };
+        text.map(Cow::Owned).ok_or_else(damaged)
     }
 
     fn relation_label(&self, relation: RelationId) -> Result<Cow<'_, str>> {
@@ -403,32 +404,21 @@ impl Graph for Store {
         {
             return self.entity_label(entity);
         }
-        let mut bytes = Vec::new();
-        self.shape.relation_key(relation, &mut bytes)?;
-        readable_key(&bytes)
+        readable_key(&self.relation_key(relation)?)
             .map(Cow::Owned)
-            .ok_or_else(|| self.shape.damaged_text())
+            .ok_or_else(|| self.base.shape.damaged_text())
     }
 
     fn entity_term(&self, entity: EntityId) -> Result<Term> {
-        let mut bytes = Vec::new();
-        self.shape.key(entity, &mut bytes)?;
-        key::decode(&bytes).ok_or_else(|| self.shape.damaged_text())
+        key::decode(&self.key(entity)?).ok_or_else(|| self.base.shape.damaged_text())
     }
 
     fn relation_term(&self, relation: RelationId) -> Result<Term> {
-        let mut bytes = Vec::new();
-        self.shape.relation_key(relation, &mut bytes)?;
-        key::decode(&bytes).ok_or_else(|| self.shape.damaged_text())
+        key::decode(&self.relation_key(relation)?).ok_or_else(|| self.base.shape.damaged_text())
     }
 
     fn is_named(&self, entity: EntityId) -> Result<bool> {
-        if self.label_entity(entity).is_some() {
-            return Ok(true);
-        }
-        let mut bytes = Vec::new();
-        self.shape.key(entity, &mut bytes)?;
-        Ok(!is_unnamed_key(&bytes))
+        Ok(self.label_entity(entity).is_some() || !is_unnamed_key(&self.key(entity)?))
     }
 
     fn entities_named(&self, name: &str, how: NameMatch) -> Result<Vec<EntityId>> {
@@ -437,21 +427,22 @@ impl Graph for Store {
         // names are filed under their normal form; only ids and IRIs are not, and they are never
         // in normal form themselves
         if how == NameMatch::Exact || wanted != name {
-            for term in [Term::Name(name.to_owned()), Term::Iri(name.to_owned())] {
-                found.extend(self.find_term(&term)?);
-            }
-            if let Some(label) = name.strip_prefix("_:") {
-                found.extend(self.find_term(&Term::Blank(label.to_owned()))?);
+            let mut terms = vec![Term::Name(name.to_owned()), Term::Iri(name.to_owned())];
+            let blank = name.strip_prefix("_:");
+            terms.extend(blank.map(|label| Term::Blank(label.to_owned())));
+            for term in terms {
+                if let Some(entity) = self.find_term(&term)?
+                    && self.degree(entity)? > 0
+                {
+                    found.push(entity);
+                }
             }
         }
-        let hash = name_hash(&wanted);
-        let from = first_not_below(&self.name_hashes, hash);
-        for &[_, id] in self.name_hashes[from..]
-            .iter()
-            .take_while(|[h, _]| *h == hash)
-        {
-            let filed = EntityId(id);
-            let own = self.shape.own_name(filed)?;
+        let naming = &self.changes.naming;
+        let in_files = (self.base.filed_under(&wanted)).filter(|e| !naming.hidden.contains(e));
+        let new = naming.filed.get(&wanted).into_iter().flatten().copied();
+        for filed in in_files.chain(new) {
+            let own = self.changes.own_name(&self.base, filed)?;
             let same = match how {
                 NameMatch::Exact => own == name,
                 NameMatch::Normalised => normalise(&own) == wanted,
@@ -467,23 +458,53 @@ impl Graph for Store {
 
     fn entities_with_prefix(&self, prefix: &str, limit: usize) -> Result<Vec<EntityId>> {
         let wanted = normalise(prefix);
-        let order: &[u32] = &self.name_order;
+        let order: &[u32] = &self.base.name_order;
         let (mut low, mut high) = (0, order.len());
         while low < high {
             let middle = (low + high) / 2;
-            if self.normalised_name(EntityId(order[middle]))? < wanted {
+            if self.base.filed_name(EntityId(order[middle]))? < wanted {
                 low = middle + 1;
             } else {
                 high = middle;
             }
         }
+        let naming = &self.changes.naming;
+        let mut in_files = order[low..]
+            .iter()
+            .map(|&id| EntityId(id))
+            .filter(|e| !naming.hidden.contains(e));
+        let new = naming.filed.range(wanted.clone()..);
+        let mut new = new.flat_map(|(name, filed)| filed.iter().map(move |&e| (name.as_str(), e)));
+        let next = |found: Option<EntityId>| match found {
+            Some(entity) => self
+                .base
+                .filed_name(entity)
+                .map(|name| Some((name, entity))),
+            None => Ok(None),
+        };
+        let mut old_next = next(in_files.next())?;
+        let mut new_next = new.next();
         let mut found: Vec<EntityId> = Vec::new();
-        for &id in &order[low..] {
-            if found.len() >= limit || !self.normalised_name(EntityId(id))?.starts_with(&wanted) {
-                break;
-            }
+        while found.len() < limit {
+            let take_new = match (&old_next, new_next) {
+                (_, None) => false,
+                (None, Some(_)) => true,
+                (Some((old, _)), Some((new, _))) => new < old.as_str(),
+            };
+            let filed = match (take_new, &old_next, new_next) {
+                (true, _, Some((name, entity))) if name.starts_with(&wanted) => {
+                    new_next = new.next();
+                    entity
+                }
+                (false, Some((name, entity)), _) if name.starts_with(&wanted) => {
+                    let entity = *entity;
+                    old_next = next(in_files.next())?;
+                    entity
+                }
+                _ => break,
+            };
             let from = found.len();
-            self.named_by(EntityId(id), &mut found)?;
+            self.named_by(filed, &mut found)?;
             // two names of one entity can both begin so
             let fresh: Vec<_> = found.drain(from..).collect();
             for entity in fresh {
@@ -503,7 +524,7 @@ impl Graph for Store {
             }
         }
         let mut labelled = None;
-        for id in 0..self.shape.relations.len() as u32 {
+        for id in 0..self.relation_bound() as u32 {
             if self.relation_label(RelationId(id))? == name {
                 if labelled.is_some() {
                     return Ok(None);
@@ -514,27 +535,37 @@ impl Graph for Store {
         Ok(labelled)
     }
 
+    fn with_relation(
+        &self,
+        relation: RelationId,
+    ) -> Result<Box<dyn Iterator<Item = Result<Triple>> + '_>> {
+        Ok(Box::new(self.triples_by_relation(relation)?))
+    }
+
     fn identity(&self) -> Option<&str> {
-        Some(self.checksum())
+        Some(&self.changes.identity)
     }
 
     fn folder(&self) -> Option<&Path> {
-        Some(&self.path)
+        Some(&self.base.path)
     }
 
     fn naming_relations(&self) -> &[RelationId] {
-        &self.naming_relations
+        &self.changes.naming.relations
+    }
+
+    fn store(&self) -> Option<&Store> {
+        Some(self)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
     use crate::expand::{Expansion, expand};
     use crate::graph::Direction;
     use crate::load::{Input, LoadOptions, load};
+    use crate::manifest::Manifest;
     use crate::paths::{PathLimits, shortest_paths};
     use crate::sparql::{SparqlOptions, query};
 
@@ -603,26 +634,11 @@ mod tests {
                 let mut damaged = whole.clone();
                 damaged[i] ^= 1 << bit;
                 std::fs::write(&path, &damaged).unwrap();
-                let read = Store::open_once(&graph, 0).and_then(|store| read_everything(&store));
+                let read = Store::open_with(&graph, 0).and_then(|store| read_everything(&store));
                 found += usize::from(read.is_err());
             }
             std::fs::write(&path, &whole).unwrap();
         }
         assert!(found > 20, "only {found} damaged files were noticed");
-    }
-
-    proptest! {
-        #[test]
-        fn guessing_a_place_agrees_with_halving(
-            mut hashes in prop::collection::vec(prop_oneof![any::<u32>(), 0u32..50], 0..3000),
-            probe in prop_oneof![any::<u32>(), 0u32..60, Just(u32::MAX)],
-        ) {
-            hashes.sort_unstable();
-            let pairs: Vec<[u32; 2]> = hashes.into_iter().map(|h| [h, 0]).collect();
-            prop_assert_eq!(
-                first_not_below(&pairs, probe),
-                pairs.partition_point(|[h, _]| *h < probe)
-            );
-        }
     }
 }

@@ -7,9 +7,12 @@
 //! ```
 
 pub mod aside;
+pub mod aspects;
 pub mod draft;
 mod error;
+pub mod forms;
 pub mod harness;
+pub mod label;
 pub mod linking;
 pub mod metrics;
 pub mod outcome;

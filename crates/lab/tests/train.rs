@@ -6,9 +6,13 @@ use std::path::Path;
 
 use wherefore::graph::MemoryGraph;
 use wherefore::model::checkpoint::Checkpoint;
+use wherefore::model::qr_gat::Network;
 use wherefore::model::tensor::Device;
-use wherefore_lab::supervise::ShortestPaths;
-use wherefore_lab::train::{Labels, Progress, Settings, Task, TrainConfig, Trained, qr_gat};
+use wherefore::model::{distance_mlp, pna, relation_plan};
+use wherefore_lab::supervise::{RelationPaths, ShortestPaths};
+use wherefore_lab::train::{
+    Labels, Progress, Pupil, RelationPlanTrainConfig, Settings, Task, TrainConfig, Trained, network,
+};
 use wherefore_lab::{Error, GoldQuestion};
 
 const RELATIONS: [&str; 4] = ["mother", "employer", "home town", "favourite food"];
@@ -39,7 +43,7 @@ fn questions(people: std::ops::Range<usize>) -> Vec<GoldQuestion> {
 }
 
 fn config() -> TrainConfig {
-    let mut config = TrainConfig {
+    let mut config: TrainConfig = TrainConfig {
         encoder: "hashing".into(),
         epochs: 8,
         patience: 8,
@@ -70,7 +74,7 @@ fn train(
         init: None,
         restart: false,
     };
-    qr_gat(&task, config, &Device::Cpu, see)
+    network::<Network>(&task, config, &Device::Cpu, see)
 }
 
 fn weights(folder: &Path) -> Vec<f32> {
@@ -183,4 +187,86 @@ fn questions_that_lead_nowhere_are_said() {
     wrong.set("encoder", "static").unwrap();
     wrong.set("ks", "[]").unwrap();
     assert!(train(&out, &wrong, &lost, &mut |_| {}).is_err());
+}
+
+/// Trains another network on the same family.
+fn learned<N: Pupil>(change: impl FnOnce(&mut TrainConfig<N::Sizes>)) -> Trained {
+    let place = tempfile::tempdir().unwrap();
+    let graph = family();
+    let mut config: TrainConfig<N::Sizes> = TrainConfig {
+        encoder: "hashing".into(),
+        epochs: 12,
+        patience: 12,
+        ks: vec![1, 3],
+        batch_questions: 8,
+        ..TrainConfig::default()
+    };
+    config.optimiser.learning_rate = 5e-3;
+    change(&mut config);
+    let task = Task {
+        graph: &graph,
+        train: &questions(0..24),
+        valid: &questions(24..30),
+        labels: Labels::Weak(ShortestPaths::default()),
+        data: serde_json::Map::new(),
+        out: &place.path().join("model"),
+        init: None,
+        restart: false,
+    };
+    network::<N>(&task, &config, &Device::Cpu, &mut |_| {}).unwrap()
+}
+
+#[test]
+fn distances_and_messages_learn_a_family() {
+    let distance = learned::<distance_mlp::Network>(|config| config.sizes.hidden = 32);
+    assert!(distance.best.triple_recall[&3] > 0.9, "{:?}", distance.best);
+    assert!(distance.best.hit_at_1.unwrap() > 0.9, "{:?}", distance.best);
+    let messages = learned::<pna::Network>(|config| {
+        config.sizes.hidden = 16;
+        config.sizes.relations = true;
+    });
+    assert!(messages.best.hit_at_1.unwrap() > 0.8, "{:?}", messages.best);
+}
+
+#[test]
+fn relation_paths_learn_a_family_from_weak_and_from_picked_paths() {
+    let place = tempfile::tempdir().unwrap();
+    let graph = family();
+    let config = RelationPlanTrainConfig {
+        encoder: "hashing".into(),
+        epochs: 30,
+        patience: 30,
+        batch_questions: 8,
+        sizes: relation_plan::Config {
+            hidden: 32,
+            ..relation_plan::Config::default()
+        },
+        ..RelationPlanTrainConfig::default()
+    };
+    let all = questions(0..24);
+    let line = serde_json::json!({ "id": all[0].id, "paths": [] });
+    let file = place.path().join("labels.jsonl");
+    std::fs::write(&file, format!("{line}\n")).unwrap();
+    for (name, labels) in [
+        ("sequences", Labels::Sequences(RelationPaths::default())),
+        ("shortest", Labels::Weak(ShortestPaths::default())),
+        ("picked", Labels::read(&file).unwrap()),
+    ] {
+        let task = Task {
+            graph: &graph,
+            train: &all,
+            valid: &questions(24..30),
+            labels,
+            data: serde_json::Map::new(),
+            out: &place.path().join(name),
+            init: None,
+            restart: false,
+        };
+        let mut config = config.clone();
+        config.optimiser.learning_rate = 5e-3;
+        let trained =
+            wherefore_lab::train::relation_plan(&task, &config, &Device::Cpu, &mut |_| {}).unwrap();
+        assert!(trained.questions >= 95, "{name}: {trained:?}");
+        assert!(trained.best.hit_at_1 > 0.9, "{name}: {:?}", trained.best);
+    }
 }

@@ -2,6 +2,7 @@
 //! models lie; networks over graphs, how they are trained and kept.
 
 pub mod checkpoint;
+pub mod distance_mlp;
 pub mod distill;
 pub mod encode;
 mod error;
@@ -9,8 +10,12 @@ pub mod gnn2r;
 pub mod language;
 pub mod models;
 pub mod optimise;
+pub mod pna;
 pub mod qr_gat;
 mod random;
+pub mod relation_plan;
+pub mod relations;
+pub mod scoring;
 pub mod tensor;
 
 pub use encode::{Embeddings, Encoder};

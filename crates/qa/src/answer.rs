@@ -41,6 +41,9 @@ pub struct Answer {
     /// The logical form that was run, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub logical_form: Option<String>,
+    /// The logical form in words, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reading: Option<String>,
     /// The SPARQL that was run, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sparql: Option<String>,
@@ -158,6 +161,16 @@ pub struct LlmUse {
     pub prompt_tokens: u64,
     /// Tokens written.
     pub completion_tokens: u64,
+}
+
+impl LlmUse {
+    /// Adds what was used elsewhere.
+    pub fn add(&mut self, other: LlmUse) {
+        self.calls += other.calls;
+        self.cached += other.cached;
+        self.prompt_tokens += other.prompt_tokens;
+        self.completion_tokens += other.completion_tokens;
+    }
 }
 
 fn is_zero(count: &u32) -> bool {

@@ -16,15 +16,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::link::{Names, NamesConfig};
-use crate::organize::{TripleLines, TripleLinesConfig};
+use crate::organize::{Chains, ChainsConfig, TripleLines, TripleLinesConfig};
 use crate::pipeline::Pipeline;
 use crate::reason::{
-    BestPath, BestPathConfig, Budget, Candidates, CandidatesConfig, Choice, Rationale,
-    RationaleConfig, SingleCall, SingleCallConfig, Steps, StepsConfig,
+    BestPath, BestPathConfig, Budget, Candidates, CandidatesConfig, ChainEnds, ChainEndsConfig,
+    Choice, LogicalForm, LogicalFormConfig, Rationale, RationaleConfig, SingleCall,
+    SingleCallConfig, Steps, StepsConfig,
 };
+use crate::retrieve::relation_plan::PlannerKind;
 use crate::retrieve::{
-    Gnn2r, Gnn2rConfig, NeighbourhoodConfig, Overlap, OverlapConfig, QrGat, QrGatConfig,
-    RelationWalk, RelationWalkConfig, Similarity, SimilarityConfig,
+    DistanceMlp, Forms, FormsConfig, Gnn2r, Gnn2rConfig, NeighbourhoodConfig, NetworkConfig,
+    Overlap, OverlapConfig, Pna, QrGat, RelationPlan, RelationPlanConfig, RelationWalk,
+    RelationWalkConfig, Similarity, SimilarityConfig,
 };
 use crate::select::{Nucleus, NucleusConfig, Threshold, ThresholdConfig, TopK, TopKConfig};
 use crate::verify::{Rules, Ungrounded};
@@ -83,11 +86,19 @@ pub enum RetrieverConfig {
     /// Along the relations that the question tells.
     RelationWalk(RelationWalkConfig),
     /// By a trained QR-GAT.
-    QrGat(QrGatConfig),
+    QrGat(NetworkConfig),
+    /// By distances from the topics and a trained two-layer network.
+    DistanceMlp(NetworkConfig),
+    /// By a trained PNA network over entities.
+    Pna(NetworkConfig),
+    /// Along relation paths that a planner writes.
+    RelationPlan(RelationPlanConfig),
     /// By a trained GNN2R.
     Gnn2r(Gnn2rConfig),
     /// By cosine of question and triple.
     Similarity(SimilarityConfig),
+    /// What the best logical form matches.
+    Forms(FormsConfig),
 }
 
 /// The selectors.
@@ -108,6 +119,8 @@ pub enum SelectorConfig {
 pub enum OrganizerConfig {
     /// One line for each triple.
     Triples(TripleLinesConfig),
+    /// Chains from the topics.
+    Chains(ChainsConfig),
 }
 
 /// The reasoners.
@@ -118,8 +131,12 @@ pub enum ReasonerConfig {
     BestPath(BestPathConfig),
     /// The retriever's candidates, without a language model.
     Candidates(CandidatesConfig),
+    /// The ends of the best chains, without a language model.
+    ChainEnds(ChainEndsConfig),
     /// The retriever's answers with their proofs, without a language model.
     Rationale(RationaleConfig),
+    /// What the retriever's logical form gives.
+    LogicalForm(LogicalFormConfig),
     /// One call of a language model.
     SingleCall(SingleCallConfig),
     /// Step by step, by a language model.
@@ -164,12 +181,17 @@ impl Default for ReasonerConfig {
 }
 
 /// The methods that have a name.
-pub const METHODS: [&str; 10] = [
+pub const METHODS: [&str; 15] = [
     "walk",
+    "forms",
     "overlap",
     "similarity",
     "qsrag",
     "gnn2r",
+    "reg",
+    "distance-mlp",
+    "pna",
+    "relation-plan",
     "kg-rag",
     "kg-rag-relations",
     "llm",
@@ -185,6 +207,13 @@ impl PipelineConfig {
     pub fn of_method(name: &str) -> Option<Self> {
         match name {
             "walk" => Some(Self::default()),
+            "forms" => Some(Self {
+                retrieve: RetrieverConfig::Forms(FormsConfig::default()),
+                // all that made the form match
+                select: SelectorConfig::TopK(TopKConfig { k: 20_000 }),
+                reason: ReasonerConfig::LogicalForm(LogicalFormConfig::default()),
+                ..Self::default()
+            }),
             "overlap" => Some(Self {
                 retrieve: RetrieverConfig::Overlap(OverlapConfig::default()),
                 select: SelectorConfig::TopK(TopKConfig { k: 100 }),
@@ -196,7 +225,7 @@ impl PipelineConfig {
                 ..Self::default()
             }),
             "qsrag" => Some(Self {
-                retrieve: RetrieverConfig::QrGat(QrGatConfig::default()),
+                retrieve: RetrieverConfig::QrGat(NetworkConfig::default()),
                 select: SelectorConfig::TopK(TopKConfig { k: 100 }),
                 reason: ReasonerConfig::Candidates(CandidatesConfig::default()),
                 ..Self::default()
@@ -205,6 +234,24 @@ impl PipelineConfig {
                 retrieve: RetrieverConfig::Gnn2r(Gnn2rConfig::default()),
                 reason: ReasonerConfig::Rationale(RationaleConfig::default()),
                 ..Self::default()
+            }),
+            // QSRAG's network and ReG's chains
+            "reg" => Some(Self {
+                retrieve: RetrieverConfig::QrGat(NetworkConfig::default()),
+                ..Self::chains(100)
+            }),
+            "distance-mlp" => Some(Self {
+                retrieve: RetrieverConfig::DistanceMlp(NetworkConfig::default()),
+                ..Self::chains(100)
+            }),
+            "pna" => Some(Self {
+                retrieve: RetrieverConfig::Pna(NetworkConfig::default()),
+                // entities know nothing of relations: more triples make up for it
+                ..Self::chains(300)
+            }),
+            "relation-plan" => Some(Self {
+                retrieve: RetrieverConfig::RelationPlan(RelationPlanConfig::default()),
+                ..Self::chains(5000)
             }),
             // one call over the nearest triples (KAPING)
             "llm+kg" => Some(Self {
@@ -237,6 +284,19 @@ impl PipelineConfig {
         }
     }
 
+    /// The best `k` triples as chains, and the answers that these end in.
+    fn chains(k: usize) -> Self {
+        Self {
+            select: SelectorConfig::TopK(TopKConfig { k }),
+            organize: OrganizerConfig::Chains(ChainsConfig {
+                turns: true,
+                ..ChainsConfig::default()
+            }),
+            reason: ReasonerConfig::ChainEnds(ChainEndsConfig::default()),
+            ..Self::default()
+        }
+    }
+
     /// All triples within three hops, nearest to the question first.
     fn nearest_triples(reason: ReasonerConfig) -> Self {
         Self {
@@ -260,7 +320,9 @@ impl PipelineConfig {
         let description = wherefore_model::checkpoint::read_description(model)?;
         let mut config = match description.method.as_str() {
             "qr-gat" => Self::of_method("qsrag").expect("it is one of the methods"),
-            "gnn2r" => Self::of_method("gnn2r").expect("it is one of the methods"),
+            same @ ("gnn2r" | "distance-mlp" | "pna" | "relation-plan") => {
+                Self::of_method(same).expect("it is one of the methods")
+            }
             other => {
                 return Err(Error::Config(format!(
                     "no method uses a checkpoint of `{other}`"
@@ -274,7 +336,13 @@ impl PipelineConfig {
     /// Gives the retriever its checkpoint. False if it takes none.
     pub fn set_model(&mut self, model: &Path) -> bool {
         match &mut self.retrieve {
-            RetrieverConfig::QrGat(config) => {
+            RetrieverConfig::QrGat(config)
+            | RetrieverConfig::DistanceMlp(config)
+            | RetrieverConfig::Pna(config) => {
+                config.model = model.to_owned();
+                true
+            }
+            RetrieverConfig::RelationPlan(config) => {
                 config.model = model.to_owned();
                 true
             }
@@ -305,6 +373,15 @@ impl PipelineConfig {
         }
     }
 
+    /// Whether any part asks a language model.
+    pub fn asks_model(&self) -> bool {
+        let plans = match &self.retrieve {
+            RetrieverConfig::RelationPlan(config) => config.planner == PlannerKind::Llm,
+            _ => false,
+        };
+        plans || self.reason.asks_model()
+    }
+
     /// What language models may cost for a question, where one is asked.
     pub fn budget_mut(&mut self) -> Option<&mut Budget> {
         match &mut self.reason {
@@ -312,6 +389,8 @@ impl PipelineConfig {
             ReasonerConfig::Steps(config) => Some(&mut config.budget),
             ReasonerConfig::BestPath(_)
             | ReasonerConfig::Candidates(_)
+            | ReasonerConfig::LogicalForm(_)
+            | ReasonerConfig::ChainEnds(_)
             | ReasonerConfig::Rationale(_) => None,
         }
     }
@@ -345,7 +424,13 @@ impl PipelineConfig {
                     Box::new(RelationWalk::new(config.clone())?)
                 }
                 RetrieverConfig::QrGat(config) => Box::new(QrGat::new(config)?),
+                RetrieverConfig::DistanceMlp(config) => Box::new(DistanceMlp::new(config)?),
+                RetrieverConfig::Pna(config) => Box::new(Pna::new(config)?),
+                RetrieverConfig::RelationPlan(config) => {
+                    Box::new(RelationPlan::new(config.clone(), model)?)
+                }
                 RetrieverConfig::Gnn2r(config) => Box::new(Gnn2r::new(config)?),
+                RetrieverConfig::Forms(config) => Box::new(Forms::new(config.clone())?),
                 RetrieverConfig::Similarity(config) => Box::new(Similarity::new(config.clone())?),
             },
             selector: match &self.select {
@@ -364,6 +449,10 @@ impl PipelineConfig {
             },
             organizer: match &self.organize {
                 OrganizerConfig::Triples(config) => Box::new(TripleLines::new(config.clone())),
+                OrganizerConfig::Chains(config) => {
+                    config.check()?;
+                    Box::new(Chains::new(config.clone()))
+                }
             },
             reasoner: match &self.reason {
                 ReasonerConfig::BestPath(config) => {
@@ -373,6 +462,11 @@ impl PipelineConfig {
                 ReasonerConfig::Candidates(config) => {
                     config.check()?;
                     Box::new(Candidates::new(config.clone()))
+                }
+                ReasonerConfig::LogicalForm(config) => Box::new(LogicalForm::new(config.clone())),
+                ReasonerConfig::ChainEnds(config) => {
+                    config.check()?;
+                    Box::new(ChainEnds::new(config.clone()))
                 }
                 ReasonerConfig::Rationale(config) => Box::new(Rationale::new(config.clone())),
                 ReasonerConfig::SingleCall(config) => {

@@ -171,6 +171,38 @@ pub enum Error {
         method: &'static str,
     },
 
+    /// A logical form that does not parse.
+    #[error("the logical form does not parse at character {at}: {reason}")]
+    FormSyntax {
+        /// The character, from 1.
+        at: usize,
+        /// What is wrong there.
+        reason: String,
+    },
+
+    /// A logical form with names that the graph does not have.
+    #[error("the graph has no {}", names.join(", no "))]
+    FormNames {
+        /// `relation …` and `entity …`, each with its name in backticks.
+        names: Vec<String>,
+    },
+
+    /// A constant of a logical form that is not what its place asks for.
+    #[error("`{value}` is not {wanted}")]
+    FormValue {
+        /// The constant.
+        value: String,
+        /// What it must be.
+        wanted: &'static str,
+    },
+
+    /// A logical form whose sets are too large.
+    #[error("the logical form leads to more than {limit} entities")]
+    FormTooLarge {
+        /// The limit.
+        limit: usize,
+    },
+
     /// Something is to be kept beside a graph that lies nowhere.
     #[error("the graph lies in no folder, so that nothing can be kept beside it")]
     NoGraphFolder,
@@ -245,8 +277,15 @@ impl Error {
             Error::NoModel { method } => Some(format!(
                 "give a checkpoint with `--model CKPT`; `wherefore train {}` makes one from \
                  questions and answers",
-                if *method == "qsrag" { "qr-gat" } else { method }
+                method
             )),
+            Error::FormSyntax { .. } => Some(
+                "an example: `(JOIN (R plays_in) [San Francisco Giants])`; docs/logical-forms.md tells the rest".into(),
+            ),
+            Error::FormNames { .. } => Some(
+                "names are identities or labels of the graph; `wherefore link GRAPH 'words'` finds entities".into(),
+            ),
+            Error::FormTooLarge { .. } => Some("begin nearer to a name, or raise the limit".into()),
             Error::NoGraphFolder => Some("build a graph folder with `wherefore load`".into()),
             Error::IndexFile { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
                 Some("free some space; what was there before is untouched".into())
@@ -276,6 +315,10 @@ impl Error {
             Error::QueryDimension { .. } => "query-dimension",
             Error::BadSetting { .. } => "bad-setting",
             Error::NoModel { .. } => "no-model",
+            Error::FormSyntax { .. } => "form-syntax",
+            Error::FormNames { .. } => "form-names",
+            Error::FormValue { .. } => "form-value",
+            Error::FormTooLarge { .. } => "form-too-large",
             Error::NoGraphFolder => "no-graph-folder",
             Error::FullText { .. } => "full-text",
         }
@@ -303,12 +346,19 @@ pub fn graph_code(error: &wherefore_graph::Error) -> &'static str {
         Error::OutputExists { .. } => "output-exists",
         Error::Locked { .. } => "locked",
         Error::BadInput { .. } => "bad-input",
+        Error::BadChanges { .. } => "bad-changes",
+        Error::NothingLeft { .. } => "nothing-left",
         Error::TooManyErrors { .. } => "too-many-errors",
         Error::Empty => "empty-input",
         Error::TooMany { .. } => "too-many",
         Error::SparqlSyntax(_) => "sparql-syntax",
         Error::SparqlEvaluation(_) => "sparql-evaluation",
         Error::BadSetting { .. } => "bad-setting",
+        Error::BadService { .. } => "bad-service",
+        Error::ServiceUnreachable { .. } => "service-unreachable",
+        Error::ServiceRefused { .. } => "service-refused",
+        Error::BadReply { .. } => "bad-reply",
+        Error::ServiceFull { .. } => "service-full",
         Error::OutOfTime { .. } => "out-of-time",
         Error::Stopped => "stopped",
         _ => "graph",

@@ -10,6 +10,7 @@ mod error;
 mod ground;
 pub mod index;
 pub mod link;
+pub mod logic;
 pub mod measure;
 pub mod organize;
 mod per_graph;

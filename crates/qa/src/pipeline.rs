@@ -8,7 +8,7 @@ use wherefore_graph::Graph;
 use crate::answer::{Answer, Status};
 use crate::error::Result;
 use crate::link::{Link, Linker};
-use crate::organize::{Context, Organizer};
+use crate::organize::{Context, Form, Organizer};
 use crate::question::Question;
 use crate::reason::{Conclusion, Reasoner};
 use crate::retrieve::{Retriever, ScoredTriples};
@@ -132,7 +132,7 @@ impl Pipeline {
 
         let links = self.linker.link(question, graph)?;
         pass(Stage::Linked(&links));
-        if links.is_empty() {
+        if links.is_empty() && self.retriever.needs_links() {
             let near = self.linker.nearest(question, graph)?;
             let reason = match near.as_slice() {
                 [] => "no name in the question is in the graph".to_owned(),
@@ -146,7 +146,9 @@ impl Pipeline {
         let scored = self.retriever.retrieve(question, &links, graph)?;
         pass(Stage::Retrieved(&scored));
         phases.clone_from(&scored.phases);
-        if scored.subgraph.triples().is_empty() {
+        // a count of nothing has no triples
+        let formed = scored.form.is_some();
+        if scored.subgraph.triples().is_empty() && !formed {
             let mut known = false;
             for link in &links {
                 known |= graph.degree(link.entity)? > 0;
@@ -160,7 +162,7 @@ impl Pipeline {
         }
         let selection = self.selector.select(&scored)?;
         pass(Stage::Selected(&selection));
-        if selection.triples.is_empty() {
+        if selection.triples.is_empty() && !formed {
             return abstain("no fact near the topic bears on the question", &links);
         }
         let context = self.organizer.organize(question, &selection, graph)?;
@@ -168,14 +170,19 @@ impl Pipeline {
         let mut conclusion = self.reasoner.reason(question, &context, graph)?;
         pass(Stage::Reasoned(&conclusion));
         let looked_at = conclusion.evidence.take();
-        settle(
+        let mut answer = settle(
             question,
             &links,
             looked_at.as_ref().unwrap_or(&context.selection),
             conclusion,
             self.rules,
             graph,
-        )
+        )?;
+        answer.llm.add(scored.llm);
+        if context.form == Form::Chains {
+            answer.chains = context.lines.into_iter().map(|line| line.text).collect();
+        }
+        Ok(answer)
     }
 }
 

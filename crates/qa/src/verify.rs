@@ -10,13 +10,11 @@ use wherefore_graph::{Edge, EntityId, Graph, NameMatch, RelationId};
 use crate::answer::{Answer, AnswerEntity, Evidence, LinkReport, Status, Withheld};
 use crate::error::Result;
 use crate::link::Link;
+use crate::logic::{Form, Moment, Outcome, Plan, RunLimits, run};
 use crate::question::Question;
 use crate::rationale::{Step, leads, rationales};
 use crate::reason::Conclusion;
 use crate::select::Selection;
-
-/// The datatype of counts.
-const INTEGER: &str = "http://www.w3.org/2001/XMLSchema#integer";
 
 /// What becomes of answers that nothing in the evidence proves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,9 +74,13 @@ pub fn settle(
         .map(|(&(t, score), e)| e.verified.then_some((t.head, t.tail, score)))
         .collect();
     let shortest = rationales(selection.topics.iter().copied(), &steps);
-    let concluded = conclusion.answers.len()
-        + conclusion.unmatched.len()
-        + usize::from(conclusion.computed.is_some());
+    let concluded =
+        conclusion.answers.len() + conclusion.unmatched.len() + conclusion.computed.len();
+    let by_form = conclusion.form.is_some();
+    let verified = |path: &[usize]| {
+        path.iter()
+            .all(|&i| steps.get(i).is_some_and(Option::is_some))
+    };
     let mut answers = Vec::with_capacity(concluded);
     let mut withheld = Vec::new();
     let mut without_proof = |answer: AnswerEntity, reason: &str, answers: &mut Vec<_>| {
@@ -95,7 +97,13 @@ pub fn settle(
         }
     };
     for candidate in conclusion.answers {
-        let rationale = if leads(&candidate.path, &selection.topics, candidate.entity, &steps) {
+        // what a form matches is proved by the triples that made it match
+        let proved = by_form && !candidate.path.is_empty() && verified(&candidate.path);
+        let rationale = if proved {
+            candidate.path
+        } else if by_form {
+            Vec::new()
+        } else if leads(&candidate.path, &selection.topics, candidate.entity, &steps) {
             candidate.path
         } else {
             shortest.get(&candidate.entity).cloned().unwrap_or_default()
@@ -121,17 +129,18 @@ pub fn settle(
             answers.push(answer);
         }
     }
-    if let Some(computed) = conclusion.computed {
+    for computed in conclusion.computed {
+        // that there are none is proved by nothing but a form that was run
+        let proved = verified(&computed.path) && (by_form || !computed.path.is_empty());
         let answer = AnswerEntity {
-            name: computed.number.to_string(),
-            id: format!("\"{}\"^^<{INTEGER}>", computed.number),
+            name: computed.name,
+            id: computed.id,
             confidence: computed.confidence,
             computed: true,
-            rationale: computed.triples,
+            rationale: computed.path,
             ..AnswerEntity::default()
         };
-        // that there are none is proved by nothing
-        if is_proved(&answer.rationale, &evidence) {
+        if proved {
             answers.push(answer);
         } else {
             without_proof(answer, "no verified triples can be counted", &mut answers);
@@ -189,6 +198,9 @@ pub fn settle(
         withheld,
         notes: conclusion.notes,
         trace: conclusion.trace,
+        logical_form: conclusion.form.as_ref().map(|f| f.form.clone()),
+        reading: conclusion.form.as_ref().map(|f| f.english.clone()),
+        sparql: conclusion.form.map(|f| f.sparql),
         ..Answer::default()
     })
 }
@@ -204,7 +216,7 @@ fn pointers(conclusion: &mut Conclusion) -> impl Iterator<Item = &mut usize> {
     let answers = conclusion.answers.iter_mut();
     let paths = answers.flat_map(|a| a.path.iter_mut().chain(&mut a.measured));
     let computed = conclusion.computed.iter_mut();
-    paths.chain(computed.flat_map(|c| c.triples.iter_mut()))
+    paths.chain(computed.flat_map(|c| c.path.iter_mut()))
 }
 
 /// The best `most` triples and those of the paths; none where all stay. Paths point into it then.
@@ -333,6 +345,9 @@ pub fn verify(answer: &Answer, graph: &dyn Graph) -> Result<Verification> {
         })
         .collect();
     let topics: Vec<&str> = answer.links.iter().map(|l| l.id.as_str()).collect();
+    if let Some(form) = &answer.logical_form {
+        return by_running(form, answer, evidence, graph);
+    }
     let mut answers = Vec::with_capacity(answer.answers.len());
     for saved in &answer.answers {
         let reason = objection(saved, answer, &topics, &evidence, &steps);
@@ -348,6 +363,62 @@ pub fn verify(answer: &Answer, graph: &dyn Graph) -> Result<Verification> {
         answers,
         evidence,
     })
+}
+
+/// Runs the saved form again: an answer holds if the form still gives it, and its triples still
+/// stand so.
+fn by_running(
+    form: &str,
+    answer: &Answer,
+    evidence: Vec<EvidenceState>,
+    graph: &dyn Graph,
+) -> Result<Verification> {
+    let form: Form = form.parse()?;
+    let plan = Plan::new(&form, graph, Moment::now())?;
+    let outcome = match plan.missing() {
+        [] => Some(run(&plan, graph, &RunLimits::default())?),
+        _ => None,
+    };
+    let mut given = Vec::new();
+    match &outcome {
+        Some(Outcome::Number(number, _)) => given.push(count_id(*number)),
+        Some(Outcome::Entities(entities)) => {
+            for &entity in entities {
+                given.push(graph.entity_term(entity)?.to_string());
+            }
+        }
+        None => {}
+    }
+    given.sort_unstable();
+    let mut answers = Vec::with_capacity(answer.answers.len());
+    for saved in &answer.answers {
+        let stands = |&i: &usize| evidence.get(i) == Some(&EvidenceState::Found);
+        let reason = if outcome.is_none() {
+            Some(format!("the graph has no {}", plan.missing().join(", no ")))
+        } else if given.binary_search(&saved.id).is_err() {
+            Some("the logical form does not give it".to_owned())
+        } else if !saved.rationale.iter().all(stands) {
+            Some("triples in its rationale no longer stand so in the graph".to_owned())
+        } else {
+            None
+        };
+        answers.push(AnswerCheck {
+            name: saved.name.clone(),
+            holds: reason.is_none(),
+            reason,
+        });
+    }
+    let claims_nothing = answer.status == Status::Abstained;
+    Ok(Verification {
+        holds: answers.iter().all(|a| a.holds) && (claims_nothing || !answers.is_empty()),
+        answers,
+        evidence,
+    })
+}
+
+/// A count as a literal.
+pub(crate) fn count_id(number: usize) -> String {
+    format!("\"{number}\"^^<http://www.w3.org/2001/XMLSchema#integer>")
 }
 
 fn objection(
@@ -590,6 +661,7 @@ mod tests {
                 entity: EntityId(5),
                 confidence: 1.0,
                 path: path.to_vec(),
+                ..Candidate::default()
             };
             let conclusion = Conclusion {
                 answers: vec![answer],

@@ -8,14 +8,15 @@ use std::path::{Path, PathBuf};
 use wherefore::answer::Status;
 use wherefore::graph::toy;
 use wherefore::model::checkpoint::{self, Description};
-use wherefore::model::gnn2r;
 use wherefore::model::qr_gat::{Config, Network};
+use wherefore::model::scoring::TripleNetwork;
 use wherefore::model::tensor::Device;
-use wherefore::model::{Random, encode};
+use wherefore::model::{Random, distance_mlp, encode, gnn2r, pna, relation_plan};
 use wherefore::{Answer, PipelineConfig, Question};
 
 /// Name of the method, and its file in `configs/`.
-const METHODS: [(&str, &str); 5] = [
+const METHODS: [(&str, &str); 10] = [
+    ("forms", include_str!("../../../configs/forms.toml")),
     ("walk", include_str!("../../../configs/walk.toml")),
     ("overlap", include_str!("../../../configs/overlap.toml")),
     (
@@ -24,6 +25,16 @@ const METHODS: [(&str, &str); 5] = [
     ),
     ("qsrag", include_str!("../../../configs/qsrag.toml")),
     ("gnn2r", include_str!("../../../configs/gnn2r.toml")),
+    ("reg", include_str!("../../../configs/reg.toml")),
+    (
+        "distance-mlp",
+        include_str!("../../../configs/distance-mlp.toml"),
+    ),
+    ("pna", include_str!("../../../configs/pna.toml")),
+    (
+        "relation-plan",
+        include_str!("../../../configs/relation-plan.toml"),
+    ),
 ];
 
 /// The same for methods that ask a language model.
@@ -99,6 +110,46 @@ fn methods_with_a_model_answer_what_the_evidence_proves_and_mark_the_rest() {
 /// A checkpoint of the method's network that has learned nothing.
 fn untrained(method: &str, folder: &Path) -> PathBuf {
     let dim = encode::open("static").unwrap().dim();
+    let (mut random, device) = (Random::new(7), Device::Cpu);
+    match method {
+        "distance-mlp" => {
+            let sizes = distance_mlp::Config {
+                dim,
+                hidden: 8,
+                answers: true,
+                ..distance_mlp::Config::default()
+            };
+            let network = distance_mlp::Network::untrained(sizes.clone(), &mut random, &device);
+            let description = Description::of::<distance_mlp::Network>(sizes, "static", 7);
+            checkpoint::save(folder, &description, &network.unwrap(), None).unwrap();
+            return folder.to_owned();
+        }
+        "pna" => {
+            let sizes = pna::Config {
+                dim,
+                hidden: 8,
+                answers: true,
+                relations: true,
+                ..pna::Config::default()
+            };
+            let network = pna::Network::untrained(sizes.clone(), &mut random, &device);
+            let description = Description::of::<pna::Network>(sizes, "static", 7);
+            checkpoint::save(folder, &description, &network.unwrap(), None).unwrap();
+            return folder.to_owned();
+        }
+        "relation-plan" => {
+            let sizes = relation_plan::Config {
+                dim,
+                hidden: 8,
+                ..relation_plan::Config::default()
+            };
+            let network = relation_plan::Network::new(sizes.clone(), &mut random, &device);
+            let description = Description::of::<relation_plan::Network>(sizes, "static", 7);
+            checkpoint::save(folder, &description, &network.unwrap(), None).unwrap();
+            return folder.to_owned();
+        }
+        _ => {}
+    }
     if method == "gnn2r" {
         let sizes = gnn2r::Config {
             dim,

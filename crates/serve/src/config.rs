@@ -105,6 +105,9 @@ pub struct KeyConfig {
     /// Requests a second; that of [`Limits`] if none is given.
     #[serde(default)]
     pub rate: Option<f64>,
+    /// Whether it may change graphs. Without such a key nobody can.
+    #[serde(default)]
+    pub write: bool,
 }
 
 /// What a request may cost.

@@ -63,7 +63,12 @@ struct Key {
     name: String,
     digest: [u8; 32],
     rate: f64,
+    may_write: bool,
 }
+
+/// Travels with a request whose key may change graphs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MayWrite;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Caller {
@@ -87,6 +92,7 @@ impl Guard {
                 name: key.name.clone(),
                 digest: digest(key)?,
                 rate: key.rate.unwrap_or(limits.rate),
+                may_write: key.write,
             });
         }
         let loopback = config.listen.ip().is_loopback();
@@ -279,7 +285,11 @@ fn without_port(host: &str) -> &str {
 }
 
 /// Around every request: the rules before, headers, metrics and the log after.
-pub(crate) async fn watch(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+pub(crate) async fn watch(
+    State(app): State<Arc<App>>,
+    mut request: Request,
+    next: Next,
+) -> Response {
     let begun = Instant::now();
     let route = (request.extensions().get::<MatchedPath>())
         .map_or("other", MatchedPath::as_str)
@@ -299,6 +309,9 @@ pub(crate) async fn watch(State(app): State<Arc<App>>, request: Request, next: N
             Err(problem) => (problem.into_response(), origin),
             Ok(admitted) => {
                 key = admitted;
+                if admitted.is_some_and(|key| guard.keys[key].may_write) {
+                    request.extensions_mut().insert(MayWrite);
+                }
                 (next.run(request).await, origin)
             }
         },

@@ -143,7 +143,10 @@ impl App {
             .find(|v| **v == asked)
             .unwrap_or(&VERSIONS[0]);
         let graphs: Vec<String> = (self.engine.graphs())
-            .map(|g| format!("{} ({} triples)", g.name, g.store.counts().triples))
+            .map(|g| match g.current().store() {
+                Some(store) => format!("{} ({} triples)", g.name, store.counts().triples),
+                None => format!("{} (a SPARQL service)", g.name),
+            })
             .collect();
         json!({
             "protocolVersion": version,

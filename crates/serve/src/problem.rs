@@ -175,6 +175,17 @@ impl From<graph::Error> for Problem {
             Error::SparqlSyntax(_) => Problem::bad_request("sparql-syntax", message),
             Error::SparqlRefused { .. } => Problem::bad_request("sparql-refused", message),
             Error::SparqlEvaluation(_) => Problem::unprocessable("sparql-evaluation", message),
+            Error::ServiceUnreachable { .. }
+            | Error::ServiceRefused { .. }
+            | Error::BadReply { .. } => {
+                return Problem::hidden(
+                    StatusCode::BAD_GATEWAY,
+                    "service-failed",
+                    "the SPARQL service behind this graph failed",
+                    story(&error),
+                );
+            }
+            Error::BadChanges { .. } => Problem::unprocessable("bad-changes", message),
             Error::OutOfTime { .. } => {
                 return Problem::unprocessable("out-of-time", message)
                     .hint("ask for less, with `LIMIT` or a narrower pattern");

@@ -343,3 +343,57 @@ fn the_page_and_its_supervisors_find_what_they_need() {
         assert!(metrics.lines().any(|l| l == line), "{line}\n{metrics}");
     }
 }
+
+#[test]
+fn triples_come_and_go_with_a_key_that_may_write() {
+    let served = toy(
+        "[[keys]]\nname = \"reader\"\nsha256 = \"5ba309d97235eb63edd707f2f399c1010236e03b693e73e88d4b02e2743f8360\"\n\
+         [[keys]]\nname = \"writer\"\nsha256 = \"ae3db19cd0df8b8f31a6b8d52225894af5e846760f64f4fc06ae858048a67df0\"\nwrite = true\n",
+    );
+    let send = |key: &str, path: &str, body: &serde_json::Value| {
+        let key = format!("authorization: Bearer {key}");
+        let headers = ["content-type: application/json", key.as_str()];
+        served.send("POST", path, &headers, body.to_string().as_bytes())
+    };
+    let change = json!({
+        "format": "tsv",
+        "remove": "Lou Seal\tmascot_of\tSan Francisco Giants\n",
+        "add": "Crazy Crab\tmascot_of\tSan Francisco Giants\n",
+    });
+    assert_eq!(send("wf-read", "/v1/triples", &change).status, 403);
+    assert_eq!(send("wf-none", "/v1/triples", &change).status, 401);
+    let question = json!({ "question": MASCOT });
+    let mascot = || {
+        let answer = send("wf-read", "/v1/ask", &question).json();
+        answer["answers"][0]["name"].clone()
+    };
+    let before = mascot();
+    assert_eq!(before, "Lou Seal");
+    let reply = send("wf-write", "/v1/triples", &change);
+    assert_eq!(reply.status, 200, "{}", reply.body);
+    let report = reply.json();
+    assert_eq!(
+        (&report["added"], &report["removed"], &report["pending"]),
+        (&json!(1), &json!(1), &json!(2))
+    );
+    // at once: asked, completed, queried
+    assert_eq!(mascot(), "Crazy Crab");
+    let get = |path: &str| served.send("GET", path, &["authorization: Bearer wf-read"], b"");
+    let found = get("/v1/entities?prefix=crazy").json();
+    assert_eq!(found["entities"][0]["name"], "Crazy Crab");
+    let query = "/v1/sparql?query=ASK%7B%3Cname%3ACrazy%2520Crab%3E%20%3Fp%20%3Fo%7D";
+    assert_eq!(get(query).json()["boolean"], true);
+    // malformed lines change nothing
+    let bad = json!({ "format": "tsv", "add": "only one field\n" });
+    let reply = send("wf-write", "/v1/triples", &bad);
+    assert_eq!(
+        (reply.status, reply.json()["code"].clone()),
+        (422, json!("bad-changes"))
+    );
+    assert_eq!(mascot(), "Crazy Crab");
+    served.end();
+    // without keys nobody writes
+    let served = toy("");
+    assert_eq!(served.post("/v1/triples", &change).status, 403);
+    served.end();
+}

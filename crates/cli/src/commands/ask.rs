@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::Context;
 use serde::Serialize;
 use wherefore::answer::{Answer, AnswerEntity, Status, Trace};
-use wherefore::config::{RetrieverConfig, SelectorConfig};
+use wherefore::config::{OrganizerConfig, RetrieverConfig, SelectorConfig};
 use wherefore::retrieve::gnn2r::Explanation;
 use wherefore::{Observer, PipelineConfig, Question, Stage};
 
@@ -79,6 +79,19 @@ fn config(args: &Ask) -> anyhow::Result<PipelineConfig> {
                     code: "usage",
                     message: "this method has no layers to explain".into(),
                     hint: "leave `--explain` out, or ask with `--method gnn2r`".into(),
+                }
+                .into());
+            }
+        }
+    }
+    if let Some(length) = args.max_length {
+        match &mut config.organize {
+            OrganizerConfig::Chains(chains) => chains.max_length = length,
+            OrganizerConfig::Triples(_) => {
+                return Err(UserError {
+                    code: "usage",
+                    message: "this method makes no chains".into(),
+                    hint: "leave `--max-length` out, or ask with `--method reg`".into(),
                 }
                 .into());
             }
@@ -173,6 +186,10 @@ pub(crate) fn written(answer: &Answer, output: &Output) -> String {
         let seen = language::is_streamed(output) && io::stdout().is_terminal();
         if let Some(prose) = answer.text.as_ref().filter(|_| !seen) {
             text += &format!("\n{}\n", shown(prose));
+        }
+        if let Some((reading, form)) = answer.reading.as_ref().zip(answer.logical_form.as_ref()) {
+            let form = output.dim(&shown(form));
+            text += &format!("\nread as {}\n        {form}\n", shown(reading));
         }
         let because = because(answer, some, output);
         if !because.is_empty() {

@@ -8,17 +8,23 @@ use serde::Serialize;
 use wherefore::index::{
     IndexOptions, IndexProgress, IndexReport, IndexStep, Part, PartReport, build,
 };
+use wherefore::model::checkpoint::read_description;
 use wherefore::model::encode;
-use wherefore::retrieve::{QrGat, QrGatConfig};
-use wherefore_graph::{Adjacency, Store};
+use wherefore::model::scoring::TripleNetwork;
+use wherefore::model::{distance_mlp, pna, qr_gat};
+use wherefore::retrieve::{NetworkConfig, NetworkRetriever};
+use wherefore_graph::{Adjacency, ServiceConfig, Store, index_labels};
 
 use crate::args::Index;
-use crate::errors::Exit;
+use crate::errors::{Exit, UserError};
 use crate::output::{Output, shown};
 use crate::progress::{Progress, Unit};
 
 pub(crate) fn run(args: &Index, output: &Output) -> anyhow::Result<Exit> {
     let graph = args.graph.display();
+    if let Some(config) = crate::open::service(&graph.to_string())? {
+        return labels(args, config, output);
+    }
     let store =
         Store::open(&args.graph).with_context(|| format!("cannot open the graph `{graph}`"))?;
     if let Some(model) = &args.model {
@@ -66,13 +72,71 @@ pub(crate) fn run(args: &Index, output: &Output) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
+/// The label index of a service.
+fn labels(args: &Index, config: ServiceConfig, output: &Output) -> anyhow::Result<Exit> {
+    let Some(out) = &args.out else {
+        return Err(UserError {
+            code: "usage",
+            message: "the label index of a service needs a folder".into(),
+            hint: "name it with `--out FOLDER`".into(),
+        }
+        .into());
+    };
+    let url = config.url.clone();
+    let bar = Progress::begin("streaming labels", output);
+    let tell = |labels| bar.at(labels, None, Unit::Count("labels"));
+    let report = index_labels(config, out, 1 << 30, args.replace, &tell, &|_| {})
+        .with_context(|| format!("cannot index the service `{url}`"))?;
+    drop(bar);
+    let folder = out.display().to_string();
+    if output.json {
+        output.print_json(&serde_json::json!({
+            "service": url,
+            "folder": folder,
+            "labels": report.labels,
+            "entities": report.entities,
+            "relations": report.relations,
+            "requests": report.requests,
+            "bytes": report.bytes,
+        }))?;
+        return Ok(Exit::Done);
+    }
+    let human = |n: u64| indicatif::HumanCount(n).to_string();
+    output.print(&format!(
+        "{} {}: {} labels of {} entities, {} relations, {}\n{}\n",
+        output.green("✓"),
+        output.bold(&shown(&folder)),
+        human(report.labels),
+        human(report.entities),
+        human(report.relations),
+        indicatif::HumanBytes(report.bytes),
+        output.dim(&format!("next: wherefore ask {folder} 'your question'")),
+    ))?;
+    Ok(Exit::Done)
+}
+
 /// What a checkpoint needs of the graph whatever is asked.
 fn parts(store: &Store, model: &Path, output: &Output) -> anyhow::Result<Exit> {
-    let config = QrGatConfig {
+    let method = read_description(model)
+        .map_err(wherefore::Error::from)?
+        .method;
+    match method.as_str() {
+        "distance-mlp" => parts_of::<distance_mlp::Network>(store, model, output),
+        "pna" => parts_of::<pna::Network>(store, model, output),
+        _ => parts_of::<qr_gat::Network>(store, model, output),
+    }
+}
+
+fn parts_of<N: TripleNetwork>(
+    store: &Store,
+    model: &Path,
+    output: &Output,
+) -> anyhow::Result<Exit> {
+    let config = NetworkConfig {
         model: model.to_owned(),
-        ..QrGatConfig::default()
+        ..NetworkConfig::default()
     };
-    let retriever = QrGat::new(&config)
+    let retriever = NetworkRetriever::<N>::new(&config)
         .with_context(|| format!("cannot use the checkpoint `{}`", model.display()))?;
     let bar = Progress::begin("computing parts", output);
     let total = store.entity_bound() as u64;

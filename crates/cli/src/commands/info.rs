@@ -4,7 +4,7 @@ use anyhow::Context;
 use indicatif::{HumanBytes, HumanCount};
 use serde::Serialize;
 use wherefore::index::{self, ListedPart};
-use wherefore_graph::{Adjacency, Counts, EntityId, Graph, RelationId, Store};
+use wherefore_graph::{Adjacency, Counts, EntityId, Graph, Pending, RelationId, Store};
 
 use crate::args::Info;
 use crate::errors::Exit;
@@ -45,6 +45,9 @@ struct Report<'a> {
     relations: Vec<RelationReport>,
     /// What `wherefore index` made.
     indexes: Vec<ListedPart>,
+    /// What the change log holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pending: Option<Pending>,
     /// Whether all checksums were verified.
     checked: bool,
 }
@@ -94,7 +97,11 @@ impl<'a> Report<'a> {
             .collect();
         let mut by_count = Vec::with_capacity(store.relation_bound());
         for id in 0..store.relation_bound() as u32 {
-            by_count.push((store.relation_count(RelationId(id))?, RelationId(id)));
+            let count = store.relation_count(RelationId(id))?;
+            // a relation whose triples were all removed is none
+            if count > 0 {
+                by_count.push((count, RelationId(id)));
+            }
         }
         by_count.sort_by_key(|&(count, id)| (std::cmp::Reverse(count), id));
         let shown = if args.all {
@@ -142,6 +149,7 @@ impl<'a> Report<'a> {
             },
             relations,
             indexes: index::list(store)?,
+            pending: store.pending(),
             checked: args.check,
         })
     }
@@ -189,6 +197,18 @@ impl<'a> Report<'a> {
                 "largest hub",
                 format!("{} with {} triples", cut(name, 40), human(*degree as u64)),
             );
+        }
+        if let Some(pending) = &self.pending {
+            let mut value = format!(
+                "{} added, {} removed since, {}",
+                human(pending.added),
+                human(pending.removed),
+                HumanBytes(pending.bytes)
+            );
+            if let Some(cut) = pending.cut {
+                value += &format!("; {} bytes from byte {} on are not used", cut.bytes, cut.at);
+            }
+            line("changes", value);
         }
         for listed in &self.indexes {
             let part = &listed.report;

@@ -10,12 +10,17 @@ use wherefore::PipelineConfig;
 use crate::errors::UserError;
 
 pub(crate) mod ask;
+pub(crate) mod change;
+pub(crate) mod compact;
 pub(crate) mod demo;
+pub(crate) mod diff;
 pub(crate) mod eval;
 pub(crate) mod index;
 pub(crate) mod info;
+pub(crate) mod label;
 pub(crate) mod link;
 pub(crate) mod load;
+pub(crate) mod logic;
 pub(crate) mod manual;
 pub(crate) mod model;
 pub(crate) mod questions;
@@ -64,7 +69,7 @@ fn pipeline_config(
         return Err(UserError {
             code: "usage",
             message: "this method takes no checkpoint".into(),
-            hint: "leave `--model` out, or ask with `--method qsrag` or `--method gnn2r`".into(),
+            hint: "leave `--model` out, or ask with a method that is trained, such as `--method qsrag`".into(),
         }
         .into());
     }

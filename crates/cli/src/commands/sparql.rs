@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::ValueEnum;
-use wherefore_graph::Store;
 use wherefore_graph::sparql::{ResultFormat, SparqlOptions, write};
+use wherefore_graph::{Service, Store};
 
 use super::read_text;
 use crate::args::Sparql;
 use crate::errors::Exit;
+use crate::open::service;
 use crate::output::Output;
 
 /// The longest query text that is read.
@@ -28,14 +29,28 @@ pub(crate) enum Results {
     Ttl,
 }
 
+/// Where the query runs.
+enum Queried {
+    Store(Store),
+    Service(Service),
+}
+
 pub(crate) fn run(args: &Sparql, output: &Output) -> anyhow::Result<Exit> {
     let text = match (&args.query, &args.file) {
         (Some(query), _) if query != "-" => query.clone(),
         (_, Some(file)) => read_text(file, MAX_QUERY_BYTES)?,
         _ => read_text("-".as_ref(), MAX_QUERY_BYTES)?,
     };
-    let store = Store::open(crate::open::folder(&args.graph)?)
-        .with_context(|| format!("cannot open the graph `{}`", args.graph.display()))?;
+    let name = args.graph.display().to_string();
+    let graph = match service(&name)? {
+        Some(config) => Queried::Service(
+            Service::open(config).with_context(|| format!("cannot open the service `{name}`"))?,
+        ),
+        None => Queried::Store(
+            Store::open(crate::open::folder(&args.graph)?)
+                .with_context(|| format!("cannot open the graph `{name}`"))?,
+        ),
+    };
     let options = SparqlOptions {
         timeout: (args.timeout > 0.0).then(|| Duration::from_secs_f64(args.timeout.min(1e9))),
         max_rows: args.limit,
@@ -58,7 +73,10 @@ pub(crate) fn run(args: &Sparql, output: &Output) -> anyhow::Result<Exit> {
     };
     // not the locked one: the query runs on a thread of its own
     let mut out = BufWriter::new(io::stdout());
-    let written = write(&store, &text, &options, format, &mut out)?;
+    let written = match &graph {
+        Queried::Store(store) => write(store, &text, &options, format, &mut out)?,
+        Queried::Service(service) => service.write_query(&text, &options, format, &mut out)?,
+    };
     if matches!(results, Results::Json | Results::Xml) {
         out.write_all(b"\n")
             .context("cannot write to standard output")?;

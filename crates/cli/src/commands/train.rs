@@ -5,10 +5,14 @@ use std::path::PathBuf;
 use anyhow::Context;
 use serde_json::{Map, json};
 use wherefore::model::tensor::{Device, device};
+use wherefore::model::{distance_mlp, pna, qr_gat};
 use wherefore_lab::questions::{self, GoldQuestion};
 use wherefore_lab::supervise::ShortestPaths;
 use wherefore_lab::sweep;
-use wherefore_lab::train::{self, Gnn2rTrainConfig, Labels, Settings, Task, TrainConfig};
+use wherefore_lab::train::{
+    self, Gnn2rTrainConfig, Labels, Pupil, RelationPlanTrainConfig, RelationTrainConfig, Settings,
+    Task, TrainConfig,
+};
 
 use crate::args::Train;
 use crate::errors::Exit;
@@ -34,22 +38,65 @@ pub(crate) fn run(args: &Train, output: &Output) -> anyhow::Result<Exit> {
                 })
             })
         }
-        _ => {
-            let config: TrainConfig = config(args)?;
+        "relations" => {
+            let config: RelationTrainConfig = config(args)?;
             config.check()?;
-            let weak = config.supervision.labels(config.neighbourhood.hops);
-            run_with(args, output, (config.seed, weak), |task, device, see| {
-                let trained = train::qr_gat(task, &config, device, see)?;
+            let unused = Labels::Weak(ShortestPaths::default());
+            run_with(args, output, (config.seed, unused), |task, device, see| {
+                let trained = train::relations(task, &config, device, see)?;
                 let passes = trained.epochs.len();
                 Ok(Report {
                     json: serde_json::to_value(&trained).context("cannot write JSON")?,
                     questions: [trained.questions, trained.left_out, passes, trained.valid],
                     measured: trained.best.to_string(),
-                    index: true,
+                    index: false,
                 })
             })
         }
+        "relation-plan" => {
+            let config: RelationPlanTrainConfig = config(args)?;
+            config.check()?;
+            let weak = config.supervision.labels(config.growth.max_length);
+            run_with(args, output, (config.seed, weak), |task, device, see| {
+                let trained = train::relation_plan(task, &config, device, see)?;
+                let passes = trained.epochs.len();
+                Ok(Report {
+                    json: serde_json::to_value(&trained).context("cannot write JSON")?,
+                    questions: [trained.questions, trained.left_out, passes, trained.valid],
+                    measured: trained.best.to_string(),
+                    index: false,
+                })
+            })
+        }
+        "distance-mlp" => network::<distance_mlp::Network>(args, config(args)?, output),
+        "pna" => network::<pna::Network>(args, config(args)?, output),
+        "pna-relations" => {
+            let mut config: TrainConfig<pna::Config> = config(args)?;
+            config.sizes.relations = true;
+            network::<pna::Network>(args, config, output)
+        }
+        _ => network::<qr_gat::Network>(args, config(args)?, output),
     }
+}
+
+/// Trains a network that scores neighbourhoods.
+fn network<N: Pupil>(
+    args: &Train,
+    config: TrainConfig<N::Sizes>,
+    output: &Output,
+) -> anyhow::Result<Exit> {
+    config.check()?;
+    let weak = config.supervision.labels(config.neighbourhood.hops);
+    run_with(args, output, (config.seed, weak), |task, device, see| {
+        let trained = train::network::<N>(task, &config, device, see)?;
+        let passes = trained.epochs.len();
+        Ok(Report {
+            json: serde_json::to_value(&trained).context("cannot write JSON")?,
+            questions: [trained.questions, trained.left_out, passes, trained.valid],
+            measured: trained.best.to_string(),
+            index: true,
+        })
+    })
 }
 
 /// What a training came to, for people and programs.
@@ -127,6 +174,9 @@ fn run_with(
     let [learned, left_out, passes, judged] = report.questions;
     let left_out = match left_out {
         0 => String::new(),
+        n if args.method == "relations" => {
+            format!(" ({n} more have no gold relation in the graph)")
+        }
         n => format!(" ({n} more have no path from a topic to an answer)"),
     };
     output.print(&format!(
@@ -135,6 +185,9 @@ fn run_with(
         args.out.display(),
         report.measured,
     ))?;
+    if args.method == "relations" {
+        return Ok(Exit::Done);
+    }
     if let Some(graph) = args.graph.as_ref().filter(|g| !g.starts_with('@')) {
         let model = args.out.display();
         let index = match report.index {

@@ -144,6 +144,8 @@ impl<'a> Walk<'a> {
             hubs: self.cut.hubs.len(),
             prefixes: self.prefixes.len(),
         };
+        let followed = &self.entities[frontier.clone()];
+        self.graph.prefetch(followed, self.how.direction)?;
         for own in frontier.clone() {
             match self.follow(own, self.max_triples - self.triples.len())? {
                 Followed::Whole | Followed::Cut => {}

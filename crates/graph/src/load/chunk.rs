@@ -156,6 +156,26 @@ impl Triples {
         }
     }
 
+    /// Writes triples to a file as they come.
+    pub(crate) fn written(
+        path: &Path,
+        each: impl FnOnce(&mut dyn FnMut(RawTriple) -> Result<()>) -> Result<()>,
+    ) -> Result<Self> {
+        let file = File::create(path).map_err(Error::io("create", path))?;
+        let mut file = BufWriter::with_capacity(1 << 20, file);
+        let mut count = 0;
+        each(&mut |triple| {
+            count += 1;
+            file.write_all(bytemuck::bytes_of(&triple))
+                .map_err(Error::io("write", path))
+        })?;
+        file.flush().map_err(Error::io("write", path))?;
+        Ok(Triples::File {
+            path: path.to_owned(),
+            count,
+        })
+    }
+
     fn spill(self, path: &Path) -> Result<Self> {
         let Triples::Memory(triples) = self else {
             return Ok(self);

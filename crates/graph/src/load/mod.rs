@@ -6,16 +6,16 @@
 //! depends only on the set of triples: the same input in any order gives the same bytes.
 
 mod assemble;
-mod blocks;
-mod chunk;
+pub(crate) mod blocks;
+pub(crate) mod chunk;
 pub(crate) mod file;
-mod naming;
-mod output;
-mod rdf;
+pub(crate) mod naming;
+pub(crate) mod output;
+pub(crate) mod rdf;
 mod read;
-mod source;
-mod strings;
-mod table;
+pub(crate) mod source;
+pub(crate) mod strings;
+pub(crate) mod table;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -168,7 +168,7 @@ fn fill(
         progress,
     )?;
     let read::Parsed {
-        mut chunks,
+        chunks,
         mistakes,
         malformed,
         spilled,
@@ -177,6 +177,59 @@ fn fill(
     if parsed == 0 {
         return Err(nothing_read(inputs, malformed, &mistakes));
     }
+    let built = build(
+        output,
+        chunks,
+        Origin {
+            labels: &options.labels,
+            aliases: &options.aliases,
+            language: &options.language,
+            malformed,
+            duplicates: 0,
+        },
+        memory,
+        progress,
+        |_, _| Ok(()),
+    )?;
+    Ok(LoadReport {
+        counts: built.counts,
+        mistakes,
+        notes: built.notes,
+        bytes: built.bytes,
+        spilled,
+        time: start.elapsed(),
+    })
+}
+
+/// What a graph is told of where its triples come from.
+pub(crate) struct Origin<'a> {
+    pub(crate) labels: &'a [String],
+    pub(crate) aliases: &'a [String],
+    pub(crate) language: &'a str,
+    pub(crate) malformed: u64,
+    /// Duplicates that were met before.
+    pub(crate) duplicates: u64,
+}
+
+/// A graph that was written.
+pub(crate) struct Built {
+    pub(crate) counts: Counts,
+    pub(crate) notes: Vec<String>,
+    pub(crate) bytes: u64,
+}
+
+/// From sorted chunks to a graph that is in its place. `before` is called with the folder of the
+/// new files and their checksum while nobody can write changes, just before they take the place
+/// of the old ones.
+pub(crate) fn build(
+    output: output::Output,
+    mut chunks: Vec<chunk::SortedChunk>,
+    origin: Origin<'_>,
+    memory: usize,
+    progress: &(dyn Fn(LoadProgress) + Sync),
+    before: impl FnOnce(&Path, &str) -> Result<()>,
+) -> Result<Built> {
+    let parsed: u64 = chunks.iter().map(|c| c.triples.len() as u64).sum();
     let told = |step, done, total| {
         progress(LoadProgress {
             step,
@@ -216,22 +269,23 @@ fn fill(
         relations: merged.relations as u64,
         literals: u64::from(kinds[3] - kinds[2]),
         blanks: u64::from(kinds[1] - kinds[0]),
-        duplicates: parsed - triples,
-        malformed,
+        duplicates: origin.duplicates + parsed - triples,
+        malformed: origin.malformed,
         ..Counts::default()
     };
     let shape = Shape::open(data, &counts, kinds)?;
     let mut notes = Vec::new();
-    let labels = naming_relations(&shape, &options.labels, &naming::LABELS, &mut notes)?;
-    let mut aliases = naming_relations(&shape, &options.aliases, &naming::ALIASES, &mut notes)?;
+    let labels = naming_relations(&shape, origin.labels, &naming::LABELS, &mut notes)?;
+    let mut aliases = naming_relations(&shape, origin.aliases, &naming::ALIASES, &mut notes)?;
     aliases.retain(|r| !labels.contains(r));
+    let language = origin.language.to_ascii_lowercase();
     let named = naming::write_names(
         data,
         output.temporary(),
         &shape,
         &labels,
         &aliases,
-        &options.language.to_ascii_lowercase(),
+        &language,
         memory / 2,
     )?;
     drop(shape);
@@ -246,7 +300,7 @@ fn fill(
         .collect();
     let ids = |relations: &[RelationId]| relations.iter().map(|r| r.0).collect();
     let bytes = files.iter().map(|f| f.bytes).sum();
-    output.publish(Manifest {
+    let manifest = Manifest {
         format: FORMAT,
         written_by: env!("CARGO_PKG_VERSION").to_owned(),
         folder: String::new(),
@@ -255,15 +309,14 @@ fn fill(
         kinds,
         label_relations: ids(&labels),
         alias_relations: ids(&aliases),
+        language,
         files,
-    })?;
-    Ok(LoadReport {
+    };
+    output.publish(manifest, before)?;
+    Ok(Built {
         counts,
-        mistakes,
         notes,
         bytes,
-        spilled,
-        time: start.elapsed(),
     })
 }
 

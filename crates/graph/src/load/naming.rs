@@ -8,17 +8,12 @@ use rayon::prelude::*;
 
 use super::file::{FileInfo, Output};
 use super::strings::{Run, Slot, merge};
+use crate::base::{LONGEST_VALUE, NONE, name_hash};
 use crate::error::{Error, Result};
 use crate::graph::{EntityId, RelationId};
 use crate::key;
 use crate::names::normalise;
 use crate::shape::{Shape, is_unnamed_key, readable_key};
-use crate::store::name_hash;
-
-const NONE: u32 = u32::MAX;
-
-/// Literals longer than this are found as names only if something is called so.
-const LONGEST_VALUE: usize = 80;
 
 /// Predicates that give labels, best first.
 pub(crate) const LABELS: [&str; 6] = [
@@ -126,16 +121,8 @@ fn choose_labels(shape: &Shape, labels: &[RelationId], language: &str) -> Result
             let triple = triple?;
             count += 1;
             shape.key(triple.tail, &mut bytes)?;
-            let named = matches!(bytes.first(), Some(&(key::LITERAL | key::NAME)))
-                && key::text(&bytes).is_some_and(|t| !t.trim().is_empty());
-            if !named {
+            let Some(rank) = label_rank(&bytes, language) else {
                 continue;
-            }
-            let rank: u8 = match key::language(&bytes) {
-                Some(tag) if tag == language => 0,
-                None => 1,
-                Some(tag) if tag.split('-').next() == Some(language) => 2,
-                Some(_) => 3,
             };
             if chosen.is_empty() {
                 chosen = vec![NONE; shape.entities.len()];
@@ -150,6 +137,18 @@ fn choose_labels(shape: &Shape, labels: &[RelationId], language: &str) -> Result
         }
     }
     Ok((chosen, count))
+}
+
+/// How well a term does as a label, best first; none if it is no name.
+pub(crate) fn label_rank(key: &[u8], language: &str) -> Option<u8> {
+    let named = matches!(key.first(), Some(&(key::LITERAL | key::NAME)))
+        && key::text(key).is_some_and(|t| !t.trim().is_empty());
+    named.then(|| match key::language(key) {
+        Some(tag) if tag == language => 0,
+        None => 1,
+        Some(tag) if tag.split('-').next() == Some(language) => 2,
+        Some(_) => 3,
+    })
 }
 
 /// Names being sorted.

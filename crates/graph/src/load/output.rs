@@ -3,6 +3,7 @@
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 
+use crate::changes::log::{LOCK as CHANGES_LOCK, WriteLock};
 use crate::error::{Error, Result};
 use crate::manifest::{MANIFEST, Manifest, sync_folder};
 
@@ -89,8 +90,14 @@ impl Output {
         &self.temporary
     }
 
-    /// Puts the new graph into the place of the old one.
-    pub(crate) fn publish(mut self, mut manifest: Manifest) -> Result<()> {
+    /// Puts the new graph into the place of the old one. Whoever writes changes waits meanwhile.
+    pub(crate) fn publish(
+        mut self,
+        mut manifest: Manifest,
+        before: impl FnOnce(&Path, &str) -> Result<()>,
+    ) -> Result<()> {
+        let _writing = WriteLock::take(&self.graph)?;
+        before(&self.data, &manifest.checksum)?;
         let mut folder = format!("{DATA}{}", manifest.checksum);
         let mut number = 1;
         // the same graph may be there already, and perhaps it is being replaced because of damage
@@ -129,6 +136,7 @@ impl Drop for Output {
         let _ = std::fs::remove_dir_all(&self.work);
         if !self.published && self.fresh {
             let _ = std::fs::remove_file(self.graph.join(LOCK));
+            let _ = std::fs::remove_file(self.graph.join(CHANGES_LOCK));
             let _ = std::fs::remove_dir(&self.graph);
         }
     }
@@ -145,5 +153,9 @@ fn entries(folder: &Path) -> Result<Vec<String>> {
 }
 
 fn is_ours(name: &str) -> bool {
-    name == LOCK || name == WORK || name.starts_with(DATA) || name == format!("{MANIFEST}.part")
+    name == LOCK
+        || name == CHANGES_LOCK
+        || name == WORK
+        || name.starts_with(DATA)
+        || name == format!("{MANIFEST}.part")
 }

@@ -6,7 +6,7 @@
 
 use std::cmp::Ordering;
 use std::fs::File;
-use std::io::{BufReader, Read, Write};
+use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 use crate::dictionary::{push_varint, shared_prefix};
@@ -112,28 +112,11 @@ impl Run {
         let Run::Memory { arena, slots } = self else {
             return Ok(self);
         };
-        let mut file = std::io::BufWriter::with_capacity(
-            1 << 20,
-            File::create(path).map_err(Error::io("create", path))?,
-        );
-        let mut previous: &[u8] = &[];
-        let mut entry = Vec::new();
+        let mut writer = RunWriter::create(path)?;
         for slot in &slots {
-            let string = slot.bytes(&arena);
-            let shared = shared_prefix(previous, string);
-            entry.clear();
-            push_varint(&mut entry, shared as u64);
-            push_varint(&mut entry, (string.len() - shared) as u64);
-            entry.extend_from_slice(&string[shared..]);
-            push_varint(&mut entry, u64::from(slot.payload));
-            file.write_all(&entry).map_err(Error::io("write", path))?;
-            previous = string;
+            writer.push(slot.bytes(&arena), slot.payload)?;
         }
-        file.flush().map_err(Error::io("write", path))?;
-        Ok(Run::File {
-            path: path.to_owned(),
-            count: slots.len(),
-        })
+        writer.finish()
     }
 
     pub(crate) fn reader(&self) -> Result<RunReader<'_>> {
@@ -154,6 +137,51 @@ impl Run {
                 payload: 0,
                 started: false,
             },
+        })
+    }
+}
+
+/// Writes a run whose strings come sorted, front-coded.
+pub(crate) struct RunWriter {
+    path: PathBuf,
+    file: BufWriter<File>,
+    previous: Vec<u8>,
+    entry: Vec<u8>,
+    count: usize,
+}
+
+impl RunWriter {
+    pub(crate) fn create(path: &Path) -> Result<Self> {
+        let file = File::create(path).map_err(Error::io("create", path))?;
+        Ok(Self {
+            path: path.to_owned(),
+            file: BufWriter::with_capacity(1 << 20, file),
+            previous: Vec::new(),
+            entry: Vec::new(),
+            count: 0,
+        })
+    }
+
+    pub(crate) fn push(&mut self, string: &[u8], payload: u32) -> Result<()> {
+        let shared = shared_prefix(&self.previous, string);
+        self.entry.clear();
+        push_varint(&mut self.entry, shared as u64);
+        push_varint(&mut self.entry, (string.len() - shared) as u64);
+        self.entry.extend_from_slice(&string[shared..]);
+        push_varint(&mut self.entry, u64::from(payload));
+        self.previous.clear();
+        self.previous.extend_from_slice(string);
+        self.count += 1;
+        self.file
+            .write_all(&self.entry)
+            .map_err(Error::io("write", &self.path))
+    }
+
+    pub(crate) fn finish(mut self) -> Result<Run> {
+        self.file.flush().map_err(Error::io("write", &self.path))?;
+        Ok(Run::File {
+            path: self.path,
+            count: self.count,
         })
     }
 }

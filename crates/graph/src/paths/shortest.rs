@@ -160,6 +160,7 @@ impl Side {
         };
         let mut next = Vec::new();
         let mut meeting = Vec::new();
+        search.graph.prefetch(&self.frontier, Direction::Both)?;
         for &entity in &self.frontier {
             for (row, _) in search.rows(entity, seen)? {
                 for edge in row.iter().filter(|e| !search.skip.contains(&e.relation)) {
@@ -206,6 +207,7 @@ impl Search<'_> {
 
     fn edges_of(&self, entities: &[EntityId]) -> Result<usize> {
         let mut edges = 0;
+        self.graph.prefetch(entities, Direction::Both)?;
         for &entity in entities {
             edges += self.graph.degree(entity)?;
         }

@@ -60,13 +60,13 @@ pub(super) struct GraphDataset<'a> {
 }
 
 impl<'a> GraphDataset<'a> {
-    pub(super) fn new(store: &'a Store, watch: Rc<Watch>) -> Result<Self> {
-        Ok(Self {
+    pub(super) fn new(store: &'a Store, watch: Rc<Watch>) -> Self {
+        Self {
             store,
-            has_names: store.has_names()?,
+            has_names: store.has_names(),
             relations: Rc::default(),
             watch,
-        })
+        }
     }
 
     fn file<T>(&self, result: Result<T>) -> Result<T, Halted> {

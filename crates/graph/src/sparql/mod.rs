@@ -45,6 +45,7 @@ use spareval::{
 use spargebra::SparqlParser;
 
 pub use guard::{MAX_JOINED, MAX_NESTING, MAX_PATTERNS, MAX_PIECES, MAX_TEXT};
+pub(crate) use output::write_received;
 pub use output::{ResultFormat, Written};
 pub use oxrdf::{Term as RdfTerm, Triple as RdfTriple, Variable};
 pub use scheme::{NAME_SCHEME, iri_name, name_iri};
@@ -177,7 +178,7 @@ fn answer<'a>(store: &'a Store, text: &str, options: &SparqlOptions) -> Result<Q
     }
     guard::check_plan(&query)?;
     let watch = Rc::new(Watch::new(options.timeout));
-    let dataset = GraphDataset::new(store, Rc::clone(&watch))?;
+    let dataset = GraphDataset::new(store, Rc::clone(&watch));
     let evaluator = QueryEvaluator::new();
     let results = watch.run(|| evaluator.prepare(&query).execute(dataset));
     // a fault may have been dropped on the way to an answer that looks sound
@@ -208,7 +209,7 @@ fn parse(text: &str) -> Result<spargebra::Query> {
         if guard::is_update(text) {
             guard::refused(
                 "it is an update, and graphs are only read".into(),
-                Some("load a changed graph with `wherefore load FILE --replace --out GRAPH`"),
+                Some("change the graph with `wherefore add FILE --graph GRAPH` or `wherefore remove`"),
             )
         } else {
             Error::SparqlSyntax(syntax_message(&error.to_string()))

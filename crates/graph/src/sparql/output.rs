@@ -1,11 +1,11 @@
 //! Answers as text: an aligned table for people, and the formats of SPARQL and RDF for programs.
 
-use std::io::Write;
+use std::io::{Read, Write};
 
 use oxrdf::vocab::xsd;
 use oxrdf::{Literal, Term, TermRef, Variable};
 use oxrdfio::{RdfFormat, RdfSerializer};
-use sparesults::{QueryResultsFormat, QueryResultsSerializer};
+use sparesults::{QueryResultsFormat, QueryResultsSerializer, ReaderQueryResultsParserOutput};
 
 use super::guard::refused;
 use super::{QueryAnswer, Rows, Triples, iri_name};
@@ -63,30 +63,11 @@ impl QueryAnswer<'_> {
             ResultFormat::Tsv => QueryResultsFormat::Tsv,
             ResultFormat::Xml => QueryResultsFormat::Xml,
         };
-        let serializer = QueryResultsSerializer::from_format(results);
         if let QueryAnswer::Boolean(value) = self {
-            serializer
-                .serialize_boolean_to_writer(&mut *out, value)
-                .map_err(unwritten)?;
-            end_line(results, out)?;
-            return Ok(truth(value));
+            return write_boolean(value, results, out);
         }
-        let mut written = Written::default();
         let variables = self.variables();
-        let mut rows = serializer
-            .serialize_solutions_to_writer(&mut *out, variables.clone())
-            .map_err(unwritten)?;
-        written.is_cut = self.for_each_row(|row| {
-            let bound = variables
-                .iter()
-                .zip(row)
-                .filter_map(|(variable, term)| Some((variable, term.as_ref()?)));
-            written.rows += 1;
-            rows.serialize(bound).map_err(unwritten)
-        })?;
-        rows.finish().map_err(unwritten)?;
-        end_line(results, out)?;
-        Ok(written)
+        write_solutions(variables, results, out, |each| self.for_each_row(each))
     }
 
     fn write_rdf(self, format: RdfFormat, out: &mut dyn Write) -> Result<Written> {
@@ -117,27 +98,8 @@ impl QueryAnswer<'_> {
             writeln!(out, "{}", if value { "yes" } else { "no" }).map_err(unwritten)?;
             return Ok(truth(value));
         }
-        let mut written = Written::default();
-        let header: Vec<String> = self
-            .variables()
-            .iter()
-            .map(|variable| cut(variable.as_str(), width))
-            .collect();
-        let mut table = Table {
-            widths: header.iter().map(|name| name.chars().count()).collect(),
-            header,
-            ahead: Some(Vec::new()),
-        };
-        written.is_cut = self.for_each_row(|row| {
-            let cells = row
-                .iter()
-                .map(|term| cut(&term.as_ref().map_or(String::new(), shown), width))
-                .collect();
-            written.rows += 1;
-            table.push(cells, out)
-        })?;
-        table.begin(out)?;
-        Ok(written)
+        let variables = self.variables();
+        write_aligned(&variables, width, out, |each| self.for_each_row(each))
     }
 
     fn variables(&self) -> Vec<Variable> {
@@ -151,7 +113,7 @@ impl QueryAnswer<'_> {
     }
 
     /// Calls `each` with the cells of each row; returns whether rows were left out.
-    fn for_each_row(self, mut each: impl FnMut(&[Option<Term>]) -> Result<()>) -> Result<bool> {
+    fn for_each_row(self, each: &mut EachRow<'_>) -> Result<bool> {
         match self {
             QueryAnswer::Rows(mut rows) => {
                 for row in &mut rows {
@@ -172,6 +134,122 @@ impl QueryAnswer<'_> {
             }
             QueryAnswer::Boolean(_) => Ok(false),
         }
+    }
+}
+
+/// Takes the cells of a row.
+type EachRow<'a> = dyn FnMut(&[Option<Term>]) -> Result<()> + 'a;
+
+fn write_boolean(value: bool, format: QueryResultsFormat, out: &mut dyn Write) -> Result<Written> {
+    QueryResultsSerializer::from_format(format)
+        .serialize_boolean_to_writer(&mut *out, value)
+        .map_err(unwritten)?;
+    end_line(format, out)?;
+    Ok(truth(value))
+}
+
+/// Writes the rows that `rows` hands out; it returns whether some were left out.
+fn write_solutions(
+    variables: Vec<Variable>,
+    format: QueryResultsFormat,
+    out: &mut dyn Write,
+    rows: impl FnOnce(&mut EachRow<'_>) -> Result<bool>,
+) -> Result<Written> {
+    let mut written = Written::default();
+    let mut serializer = QueryResultsSerializer::from_format(format)
+        .serialize_solutions_to_writer(&mut *out, variables.clone())
+        .map_err(unwritten)?;
+    let mut count = 0;
+    written.is_cut = rows(&mut |row| {
+        let bound = variables
+            .iter()
+            .zip(row)
+            .filter_map(|(variable, term)| Some((variable, term.as_ref()?)));
+        count += 1;
+        serializer.serialize(bound).map_err(unwritten)
+    })?;
+    written.rows = count;
+    serializer.finish().map_err(unwritten)?;
+    end_line(format, out)?;
+    Ok(written)
+}
+
+/// Writes the rows that `rows` hands out as a table.
+fn write_aligned(
+    variables: &[Variable],
+    width: usize,
+    out: &mut dyn Write,
+    rows: impl FnOnce(&mut EachRow<'_>) -> Result<bool>,
+) -> Result<Written> {
+    let mut written = Written::default();
+    let header: Vec<String> = variables
+        .iter()
+        .map(|variable| cut(variable.as_str(), width))
+        .collect();
+    let mut table = Table {
+        widths: header.iter().map(|name| name.chars().count()).collect(),
+        header,
+        ahead: Some(Vec::new()),
+    };
+    let mut count = 0;
+    written.is_cut = rows(&mut |row| {
+        let cells = row
+            .iter()
+            .map(|term| cut(&term.as_ref().map_or(String::new(), shown), width))
+            .collect();
+        count += 1;
+        table.push(cells, out)
+    })?;
+    written.rows = count;
+    table.begin(out)?;
+    Ok(written)
+}
+
+/// Writes what a remote service answered; `broken` tells what is wrong with it.
+pub(crate) fn write_received<R: Read>(
+    received: ReaderQueryResultsParserOutput<R>,
+    max_rows: Option<usize>,
+    format: ResultFormat,
+    out: &mut dyn Write,
+    broken: &dyn Fn(&dyn std::error::Error) -> Error,
+) -> Result<Written> {
+    let results = match format {
+        ResultFormat::Json => Some(QueryResultsFormat::Json),
+        ResultFormat::Csv => Some(QueryResultsFormat::Csv),
+        ResultFormat::Tsv => Some(QueryResultsFormat::Tsv),
+        ResultFormat::Xml => Some(QueryResultsFormat::Xml),
+        _ => None,
+    };
+    let solutions = match (received, results) {
+        (ReaderQueryResultsParserOutput::Boolean(value), Some(results)) => {
+            return write_boolean(value, results, out);
+        }
+        (ReaderQueryResultsParserOutput::Boolean(value), None) => {
+            writeln!(out, "{}", if value { "yes" } else { "no" }).map_err(unwritten)?;
+            return Ok(truth(value));
+        }
+        (ReaderQueryResultsParserOutput::Solutions(solutions), _) => solutions,
+    };
+    let variables = solutions.variables().to_vec();
+    let rows = |each: &mut EachRow<'_>| {
+        let mut left = max_rows.unwrap_or(usize::MAX);
+        for solution in solutions {
+            let solution = solution.map_err(|e| broken(&e))?;
+            if left == 0 {
+                return Ok(true);
+            }
+            left -= 1;
+            each(solution.values())?;
+        }
+        Ok(false)
+    };
+    match (results, format) {
+        (Some(results), _) => write_solutions(variables, results, out, rows),
+        (None, ResultFormat::Table { width }) => write_aligned(&variables, width.max(1), out, rows),
+        (None, _) => Err(refused(
+            "its answer has no triples".into(),
+            Some("choose `table`, `json`, `csv`, `tsv` or `xml`"),
+        )),
     }
 }
 

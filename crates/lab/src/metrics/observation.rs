@@ -122,7 +122,7 @@ mod tests {
             id: format!("id {name}"),
             confidence: 0.5,
             rationale: rationale.to_vec(),
-            ungrounded: false,
+            ..AnswerEntity::default()
         };
         let answer = Answer {
             // 9 points outside the evidence and is left out

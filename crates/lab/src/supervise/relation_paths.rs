@@ -16,8 +16,10 @@
 //! count. Walks do not come back to q. A question none of whose topics leads to an answer has no
 //! such triple.
 
+use std::collections::HashMap;
+
 use serde::{Deserialize, Serialize};
-use wherefore_graph::{EntityId, Subgraph};
+use wherefore_graph::{EntityId, Graph, Hop, RelationId, Subgraph};
 
 /// How sequences are looked for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -53,27 +55,68 @@ impl RelationPaths {
         topics: &[EntityId],
         answers: &[EntityId],
     ) -> Option<Vec<bool>> {
-        let steps = Steps::new(subgraph);
-        let mut is_answer = vec![false; subgraph.entities().len()];
-        let mut starts = Vec::new();
-        for (own, entity) in subgraph.entities().iter().enumerate() {
-            is_answer[own] = answers.contains(entity);
-            if topics.contains(entity) {
-                starts.push(own as u32);
-            }
-        }
-        let away = steps.distances(&is_answer);
+        let ground = Ground::new(subgraph);
         let mut positive = vec![false; subgraph.triples().len()];
         let mut found = false;
+        self.search(&ground, topics, answers, |search| {
+            for sequence in std::mem::take(&mut search.kept) {
+                found = true;
+                search.mark_walks(&sequence, &mut positive);
+            }
+        });
+        found.then_some(positive)
+    }
+
+    /// The sequences themselves, topic by topic, in the ids of the larger graph.
+    pub fn sequences(
+        &self,
+        ground: &Ground<'_>,
+        topics: &[EntityId],
+        answers: &[EntityId],
+    ) -> Vec<(EntityId, Vec<Hop>)> {
+        let mut found = Vec::new();
+        let subgraph = ground.subgraph;
+        self.search(ground, topics, answers, |search| {
+            for sequence in &search.kept {
+                let hop = |step: &Step| Hop {
+                    relation: subgraph.relations()[*step as usize / 2],
+                    forward: step % 2 == 0,
+                };
+                let hops = sequence.iter().map(hop).collect();
+                found.push((subgraph.entity(EntityId(search.topic)), hops));
+            }
+        });
+        found
+    }
+
+    fn search(
+        &self,
+        ground: &Ground<'_>,
+        topics: &[EntityId],
+        answers: &[EntityId],
+        mut done: impl FnMut(&mut Search<'_>),
+    ) {
+        let nodes = ground.subgraph.entities().len();
+        let mut is_answer = vec![false; nodes];
+        for answer in answers.iter().filter_map(|a| ground.own.get(a)) {
+            is_answer[*answer as usize] = true;
+        }
+        let mut starts: Vec<u32> = topics
+            .iter()
+            .filter_map(|t| ground.own.get(t).copied())
+            .collect();
+        starts.sort_unstable();
+        starts.dedup();
+        let away = ground.steps.distances(&is_answer);
+        let count = is_answer.iter().filter(|a| **a).count();
         for topic in starts {
             let mut search = Search {
-                steps: &steps,
+                steps: &ground.steps,
                 is_answer: &is_answer,
                 away: &away,
-                answers: is_answer.iter().filter(|a| **a).count()
-                    - usize::from(is_answer[topic as usize]),
+                answers: count - usize::from(is_answer[topic as usize]),
                 topic,
-                mark: vec![0; is_answer.len()],
+                mark: vec![0; nodes],
                 marks: 0,
                 edges_left: self.max_edges,
                 per_step: self.per_step,
@@ -87,13 +130,49 @@ impl RelationPaths {
                 }
                 search.extend(&[topic], length, &mut Vec::new());
             }
-            for sequence in std::mem::take(&mut search.kept) {
-                found = true;
-                search.mark_walks(&sequence, &mut positive);
+            done(&mut search);
+        }
+    }
+}
+
+/// A subgraph made ready for many searches.
+pub struct Ground<'a> {
+    subgraph: &'a Subgraph,
+    steps: Steps,
+    own: HashMap<EntityId, u32>,
+}
+
+impl<'a> Ground<'a> {
+    /// Makes a subgraph ready.
+    pub fn new(subgraph: &'a Subgraph) -> Self {
+        Self {
+            steps: Steps::new(subgraph),
+            own: subgraph.entities().iter().copied().zip(0..).collect(),
+            subgraph,
+        }
+    }
+}
+
+/// A whole graph as a subgraph of itself, for graphs that are small enough.
+pub fn whole(graph: &dyn Graph) -> crate::error::Result<Subgraph> {
+    let naming = graph.naming_relations();
+    let mut triples = Vec::new();
+    for head in (0..graph.entity_bound() as u32).map(EntityId) {
+        for edge in graph.outgoing(head)?.iter() {
+            if !naming.contains(&edge.relation) {
+                triples.push(wherefore_graph::Triple {
+                    head,
+                    relation: edge.relation,
+                    tail: edge.entity,
+                });
             }
         }
-        found.then_some(positive)
     }
+    Ok(Subgraph::new(
+        (0..graph.entity_bound() as u32).map(EntityId).collect(),
+        (0..graph.relation_bound() as u32).map(RelationId).collect(),
+        triples,
+    ))
 }
 
 /// A relation along (even) or against (odd) its direction.

@@ -3,7 +3,7 @@
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use wherefore::model::optimise::AdamWConfig;
-use wherefore::model::qr_gat::Config;
+use wherefore::model::{distance_mlp, pna, qr_gat};
 use wherefore::retrieve::NeighbourhoodConfig;
 
 use super::labels::Supervision;
@@ -41,7 +41,58 @@ pub trait Settings: Serialize + DeserializeOwned {
     fn set_seed(&mut self, seed: u64);
 }
 
-impl Settings for TrainConfig {
+/// Sizes of a network that can be trained.
+pub trait Usual: Clone + PartialEq + Serialize + DeserializeOwned {
+    /// The sizes that are taken unless it is said otherwise.
+    fn usual() -> Self;
+
+    /// Refuses sizes of which no network can be made.
+    fn check(&self) -> Result<()>;
+}
+
+impl Usual for qr_gat::Config {
+    fn usual() -> Self {
+        Self {
+            steps: true,
+            answers: true,
+            matching: true,
+            ..Self::default()
+        }
+    }
+
+    fn check(&self) -> Result<()> {
+        Ok(self.check()?)
+    }
+}
+
+impl Usual for distance_mlp::Config {
+    fn usual() -> Self {
+        Self {
+            answers: true,
+            matching: true,
+            ..Self::default()
+        }
+    }
+
+    fn check(&self) -> Result<()> {
+        Ok(self.check()?)
+    }
+}
+
+impl Usual for pna::Config {
+    fn usual() -> Self {
+        Self {
+            answers: true,
+            ..Self::default()
+        }
+    }
+
+    fn check(&self) -> Result<()> {
+        Ok(self.check()?)
+    }
+}
+
+impl<S: Usual> Settings for TrainConfig<S> {
     fn set_encoder(&mut self, encoder: &str) {
         encoder.clone_into(&mut self.encoder);
     }
@@ -53,12 +104,16 @@ impl Settings for TrainConfig {
 
 /// Everything that can be set of a training.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct TrainConfig {
+#[serde(
+    deny_unknown_fields,
+    default,
+    bound(serialize = "S: Serialize", deserialize = "S: Usual")
+)]
+pub struct TrainConfig<S = qr_gat::Config> {
     /// The encoder: `static`, `hashing`, a model folder or an added model.
     pub encoder: String,
     /// Sizes of the network; `dim` follows from the encoder.
-    pub sizes: Config,
+    pub sizes: S,
     /// What of the graph a question sees.
     pub neighbourhood: NeighbourhoodConfig,
     /// How steps are taken.
@@ -85,16 +140,11 @@ pub struct TrainConfig {
     pub seed: u64,
 }
 
-impl Default for TrainConfig {
+impl<S: Usual> Default for TrainConfig<S> {
     fn default() -> Self {
         Self {
             encoder: "static".into(),
-            sizes: Config {
-                steps: true,
-                answers: true,
-                matching: true,
-                ..Config::default()
-            },
+            sizes: S::usual(),
             neighbourhood: NeighbourhoodConfig::default(),
             optimiser: AdamWConfig::default(),
             epochs: 20,
@@ -111,7 +161,7 @@ impl Default for TrainConfig {
     }
 }
 
-impl TrainConfig {
+impl<S: Usual> TrainConfig<S> {
     /// Refuses settings with which nothing can be learned.
     pub fn check(&self) -> Result<()> {
         self.sizes.check()?;

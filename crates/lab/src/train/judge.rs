@@ -5,11 +5,12 @@ use std::fmt;
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use wherefore::model::qr_gat::{Network, Scorer, Scratch, Table};
+use wherefore::model::qr_gat::Table;
+use wherefore::model::scoring::{TripleNetwork, TripleScorer};
 
 use super::examples::{Example, Examples, HEAD, POSITIVE, TAIL};
-use super::qr_gat::subgraph;
 use super::topic_flags;
+use super::triples::subgraph;
 use crate::error::Result;
 use crate::metrics::recall_at;
 
@@ -79,15 +80,15 @@ impl Judge {
         self.examples.len()
     }
 
-    pub(super) fn look(
+    pub(super) fn look<N: TripleNetwork>(
         &self,
-        network: &Network,
+        network: &N,
         examples: &Examples,
         [questions, entities, relations]: [&[f32]; 3],
     ) -> Result<Judged> {
-        let dim = network.config().dim;
+        let dim = N::dim(network.sizes());
         let scored = || -> Result<Vec<Look>, wherefore::model::Error> {
-            let scorer = Scorer::new(network)?;
+            let scorer = network.scorer()?;
             let entities = scorer.entity_parts(&Table::new(entities, dim)?)?.to_f16();
             let relations = scorer
                 .relation_parts(&Table::new(relations, dim)?)?
@@ -96,14 +97,17 @@ impl Judge {
             let relations = Table::new(&relations, scorer.relation_width())?;
             self.examples
                 .par_iter()
-                .map_init(Scratch::default, |scratch, &index| {
-                    let example = examples.get(index);
-                    let topics = topic_flags(&example);
-                    let question = subgraph(&example, &topics, questions, dim);
-                    let scored = scorer.score(&question, &entities, &relations, scratch)?;
-                    let first = scored.answers.map(|ends| best_end(&example, ends));
-                    Ok((self.recall(&example, scored.triples), first))
-                })
+                .map_init(
+                    <N::Scorer as TripleScorer>::Scratch::default,
+                    |scratch, &index| {
+                        let example = examples.get(index);
+                        let topics = topic_flags(&example);
+                        let question = subgraph(&example, &topics, questions, dim);
+                        let scored = scorer.score(&question, &entities, &relations, scratch)?;
+                        let first = scored.answers.map(|ends| best_end(&example, ends));
+                        Ok((self.recall(&example, scored.triples), first))
+                    },
+                )
                 .collect()
         };
         let looks = scored()?;
@@ -119,9 +123,7 @@ impl Judge {
             score: triple_recall.values().sum::<f64>() / triple_recall.len().max(1) as f64,
             triple_recall,
             answer_recall: by_k(|at| at.1),
-            hit_at_1: network
-                .config()
-                .answers
+            hit_at_1: N::tells_answers(network.sizes())
                 .then(|| mean(&|(_, first)| f64::from(u8::from(*first == Some(true))))),
         })
     }

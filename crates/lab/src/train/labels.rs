@@ -53,6 +53,7 @@ pub struct Refined {
     /// Checksum of the file.
     pub checksum: String,
     triples: HashMap<String, HashSet<NamedTriple>>,
+    paths: HashMap<String, Vec<Vec<NamedTriple>>>,
     rest: ShortestPaths,
 }
 
@@ -70,12 +71,25 @@ impl Labels {
         let records = json_records::<Line>(path, utf8(path, &bytes)?, "labels")?;
         Ok(Self::Refined(Refined {
             checksum: format!("{:016x}", xxhash_rust::xxh3::xxh3_64(&bytes)),
-            triples: records
-                .into_iter()
-                .map(|(_, line)| (line.id, line.paths.into_iter().flatten().collect()))
+            triples: (records.iter())
+                .map(|(_, line)| {
+                    let triples = line.paths.iter().flatten().cloned();
+                    (line.id.clone(), triples.collect())
+                })
+                .collect(),
+            paths: (records.into_iter())
+                .map(|(_, line)| (line.id, line.paths))
                 .collect(),
             rest: ShortestPaths::default(),
         }))
+    }
+
+    /// The paths that a file has for a question.
+    pub(super) fn paths(&self, id: &str) -> Option<&[Vec<NamedTriple>]> {
+        match self {
+            Labels::Refined(refined) => refined.paths.get(id).map(Vec::as_slice),
+            _ => None,
+        }
     }
 
     /// What tells these labels from others.

@@ -1,6 +1,8 @@
 //! Training of retrievers from questions and answers alone.
 //!
-//! [`qr_gat`] trains QR-GAT, [`gnn2r`] both steps of GNN2R. All networks go through one loop,
+//! [`network`] trains QR-GAT, the distance scorer and PNA, [`relation_plan`] the path writer,
+//! [`gnn2r`] both steps of GNN2R, and [`relations`] AMAR's relation retriever. All networks go
+//! through one loop,
 //! `course.rs`. The neighbourhood of every question is cut out once (`examples.rs`). Order, dropout and
 //! initial weights follow from the seed. All that a stopped run needs to go on lies in
 //! `CKPT.training`, which goes when the training has come to its end.
@@ -11,8 +13,10 @@ mod examples;
 mod gnn2r;
 mod judge;
 mod labels;
-mod qr_gat;
+mod relation_plan;
+mod relations;
 mod targets;
+mod triples;
 
 use std::fmt::Display;
 use std::fs;
@@ -29,13 +33,15 @@ use crate::error::{Error, Result};
 use crate::questions::{GoldQuestion, to_line};
 use examples::{Example, Examples, Origin};
 
-pub use config::{Settings, TrainConfig};
+pub use config::{Settings, TrainConfig, Usual};
 pub use gnn2r::{
     Ablation, Gnn2rTrainConfig, Nearness, Robustness, SentenceTraining, Spoken, TrainedGnn2r, gnn2r,
 };
 pub use judge::Judged;
 pub use labels::{Labels, Refined, Supervision};
-pub use qr_gat::qr_gat;
+pub use relation_plan::{JudgedPlan, RelationPlanTrainConfig, TrainedPlan, relation_plan};
+pub use relations::{Ranked, RelationTrainConfig, TrainedRelations, gold_relations, relations};
+pub use triples::{Pupil, Scores, network};
 
 /// What is trained on.
 pub struct Task<'a> {

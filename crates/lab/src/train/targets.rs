@@ -45,9 +45,60 @@ pub(super) fn targets(
     (labels, weights)
 }
 
+/// The same where entities are scored, `[entities, outputs]`: whether they lie at the end of a
+/// positive triple, and whether they are answers. An answer that does not counts for nothing.
+pub(super) fn entity_targets(
+    examples: &[Example<'_>],
+    outputs: usize,
+    positive: f32,
+) -> (Vec<bool>, Vec<f32>) {
+    let (mut labels, mut weights) = (Vec::new(), Vec::new());
+    for example in examples {
+        let mut told = vec![[false; 2]; example.entities.len()];
+        for ([head, _, tail], flags) in example.triples.iter().zip(example.flags) {
+            for (end, bit) in [(*head, HEAD), (*tail, TAIL)] {
+                let [on_path, answer] = &mut told[end as usize];
+                *on_path |= flags & POSITIVE != 0;
+                *answer |= flags & bit != 0;
+            }
+        }
+        let weigh = |[on_path, answer]: [bool; 2], output: usize| match output {
+            0 if on_path => positive,
+            1 if answer && !on_path => 0.0,
+            1 if answer => positive,
+            _ => 1.0,
+        };
+        let sums: Vec<f32> = (0..outputs)
+            .map(|output| told.iter().map(|t| weigh(*t, output)).sum())
+            .collect();
+        for own in &told {
+            for (output, sum) in sums.iter().enumerate() {
+                labels.push(own[output]);
+                weights.push(weigh(*own, output) / sum.max(f32::MIN_POSITIVE));
+            }
+        }
+    }
+    (labels, weights)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn entities_are_positive_where_their_triples_are() {
+        let example = Example {
+            triples: &[[0, 0, 1], [1, 0, 2], [0, 0, 3]],
+            entities: &[5, 6, 7, 8],
+            // the answers are 1, at the end of a positive triple, and 3, which is not
+            flags: &[POSITIVE | TAIL, HEAD, TAIL],
+            ..example(&[])
+        };
+        let (labels, weights) = entity_targets(&[example], 2, 3.0);
+        assert_eq!(labels, [true, false, true, true, false, false, false, true]);
+        // on the path 3 + 3 + 1 + 1 = 8; answers 1 + 3 + 1 + 0 = 5
+        assert_eq!(weights, [0.375, 0.2, 0.375, 0.6, 0.125, 0.2, 0.125, 0.0]);
+    }
 
     fn example(flags: &'static [u32]) -> Example<'static> {
         Example {

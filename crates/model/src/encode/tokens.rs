@@ -101,6 +101,14 @@ impl TokenStates {
         picked
     }
 
+    /// The token vectors of one text, `[tokens, dim]`.
+    pub fn text(&self, text: usize) -> Vec<f32> {
+        let start: usize = self.lengths[..text].iter().sum();
+        let tokens = &self.tokens[start..][..self.lengths[text]];
+        let row = |token: &u32| &self.rows[*token as usize * self.dim..][..self.dim];
+        tokens.iter().flat_map(row).copied().collect()
+    }
+
     /// Numbers in a vector.
     pub fn dim(&self) -> usize {
         self.dim
@@ -149,6 +157,8 @@ mod tests {
         let scale = 1.0 / 12.5f32.sqrt();
         assert_eq!(states.rows()[..2], [3.0 * scale, 4.0 * scale]);
         assert_eq!(states.rows()[4..], [0.0, 0.0]);
+        assert_eq!(states.text(2), [0.0, 0.0]);
+        assert_eq!(states.text(0)[4..], states.rows()[..2]);
         let picked = states.select(&[2, 0]);
         assert_eq!(picked.tokens(), [0, 1, 2, 1]);
         assert_eq!(picked.rows()[2..4], states.rows()[..2]);

@@ -34,7 +34,7 @@
 //! them to the same distances.
 
 mod encoders;
-mod network;
+pub(crate) mod network;
 mod plan;
 mod reader;
 pub mod sentence;

@@ -216,7 +216,7 @@ fn shapes(config: &Config) -> Vec<(String, Vec<usize>)> {
 }
 
 /// Parameters at their initial values.
-pub(super) fn drawn(
+pub(crate) fn drawn(
     shapes: Vec<(String, Vec<usize>)>,
     random: &mut Random,
     device: &Device,

@@ -44,23 +44,23 @@ pub(super) struct Edges {
 }
 
 /// Questions with their relations.
-pub(super) struct Meetings {
-    pub(super) question: Arc<Segments>,
-    pub(super) relation: Arc<Segments>,
+pub(crate) struct Meetings {
+    pub(crate) question: Arc<Segments>,
+    pub(crate) relation: Arc<Segments>,
 }
 
 #[derive(Clone, Copy)]
-pub(super) struct Pair {
-    pub(super) question: u32,
-    pub(super) relation: u32,
+pub(crate) struct Pair {
+    pub(crate) question: u32,
+    pub(crate) relation: u32,
 }
 
 /// The triples in the order in which the questions list them.
-pub(super) struct Triples {
-    pub(super) head: Arc<Segments>,
-    pub(super) relation: Arc<Segments>,
-    pub(super) tail: Arc<Segments>,
-    pub(super) question: Arc<Segments>,
+pub(crate) struct Triples {
+    pub(crate) head: Arc<Segments>,
+    pub(crate) relation: Arc<Segments>,
+    pub(crate) tail: Arc<Segments>,
+    pub(crate) question: Arc<Segments>,
 }
 
 impl Batch {
@@ -74,29 +74,8 @@ impl Batch {
         device: &Device,
     ) -> Result<Self> {
         let dim = config.dim;
-        for (what, rows) in [("entity vector", entities), ("relation vector", relations)] {
-            if rows.width() != dim {
-                return Err(Error::Dimension {
-                    what,
-                    wanted: dim,
-                    given: rows.width(),
-                });
-            }
-        }
-        if subgraphs.is_empty() {
-            return Err(Error::EmptySubgraph);
-        }
-        for subgraph in subgraphs {
-            subgraph.check(dim, entities.len(), relations.len())?;
-        }
+        let used = used_relations(dim, subgraphs, entities, relations)?;
         let nodes = subgraphs.iter().map(|s| s.entities.len()).sum();
-        let mut used: Vec<u32> = subgraphs
-            .iter()
-            .flat_map(|s| s.relations.iter().copied())
-            .collect();
-        used.sort_unstable();
-        used.dedup();
-
         let questions = subgraphs.len();
         let one_hot = match config.query_init() {
             0 => 0,
@@ -120,18 +99,6 @@ impl Batch {
                 what: "entity vector".into(),
             });
         }
-        let mut relation_rows = vec![0.0; used.len() * dim];
-        relations.read(&used, 0..dim, &mut relation_rows);
-        if !relation_rows.iter().all(|x| x.is_finite()) {
-            return Err(Error::NotFinite {
-                what: "relation vector".into(),
-            });
-        }
-        let question_rows: Vec<f32> = subgraphs
-            .iter()
-            .flat_map(|s| s.question.iter().copied())
-            .collect();
-
         let joined = Joined::new(subgraphs, &used, config.steps);
         let sizes = (nodes, used.len(), questions);
         Ok(Self {
@@ -139,8 +106,8 @@ impl Batch {
             dim,
             inputs,
             width,
-            questions: Tensor::from_vec(question_rows, (questions, dim), device)?,
-            relations: Tensor::from_vec(relation_rows, (used.len(), dim), device)?,
+            questions: question_rows(dim, subgraphs, device)?,
+            relations: relation_rows(dim, &used, relations, device)?,
             forward: Arc::new(joined.edges(sizes, |[head, _, tail]| (head, tail))),
             backward: Arc::new(joined.edges(sizes, |[head, _, tail]| (tail, head))),
             triples: Arc::new(joined.triples(sizes, config.meets())),
@@ -178,13 +145,70 @@ impl Batch {
     }
 }
 
+/// The rows of all relations that some questions have, ascending; refuses what cannot be scored.
+pub(crate) fn used_relations(
+    dim: usize,
+    subgraphs: &[Subgraph<'_>],
+    entities: &dyn Rows,
+    relations: &dyn Rows,
+) -> Result<Vec<u32>> {
+    for (what, rows) in [("entity vector", entities), ("relation vector", relations)] {
+        if rows.width() != dim {
+            return Err(Error::Dimension {
+                what,
+                wanted: dim,
+                given: rows.width(),
+            });
+        }
+    }
+    if subgraphs.is_empty() {
+        return Err(Error::EmptySubgraph);
+    }
+    for subgraph in subgraphs {
+        subgraph.check(dim, entities.len(), relations.len())?;
+    }
+    let rows = subgraphs.iter().flat_map(|s| s.relations.iter().copied());
+    let mut used: Vec<u32> = rows.collect();
+    used.sort_unstable();
+    used.dedup();
+    Ok(used)
+}
+
+/// Their vectors, `[relations, dim]`.
+pub(crate) fn relation_rows(
+    dim: usize,
+    used: &[u32],
+    relations: &dyn Rows,
+    device: &Device,
+) -> Result<Tensor> {
+    let mut rows = vec![0.0; used.len() * dim];
+    relations.read(used, 0..dim, &mut rows);
+    if !rows.iter().all(|x| x.is_finite()) {
+        return Err(Error::NotFinite {
+            what: "relation vector".into(),
+        });
+    }
+    Ok(Tensor::from_vec(rows, (used.len(), dim), device)?)
+}
+
+/// The questions' vectors, `[questions, dim]`.
+pub(crate) fn question_rows(
+    dim: usize,
+    subgraphs: &[Subgraph<'_>],
+    device: &Device,
+) -> Result<Tensor> {
+    let rows = subgraphs.iter().flat_map(|s| s.question.iter().copied());
+    let rows: Vec<f32> = rows.collect();
+    Ok(Tensor::from_vec(rows, (subgraphs.len(), dim), device)?)
+}
+
 /// The joined graph, triple by triple.
-struct Joined {
-    triples: Vec<[u32; 3]>, // ids of the batch
+pub(crate) struct Joined {
+    pub(crate) triples: Vec<[u32; 3]>, // ids of the batch
     question: Vec<u32>,
-    pair: Vec<u32>,
+    pub(crate) pair: Vec<u32>,
     pairs: Arc<Vec<Pair>>,
-    ranges: Vec<Range<usize>>,
+    pub(crate) ranges: Vec<Range<usize>>,
     /// Whether edges are walked both ways, and topics hear themselves.
     steps: bool,
     /// Topics with their questions.
@@ -192,7 +216,7 @@ struct Joined {
 }
 
 impl Joined {
-    fn new(subgraphs: &[Subgraph<'_>], used: &[u32], steps: bool) -> Self {
+    pub(crate) fn new(subgraphs: &[Subgraph<'_>], used: &[u32], steps: bool) -> Self {
         let mut joined = Self {
             steps,
             topics: vec![],
@@ -316,7 +340,7 @@ impl Joined {
         }
     }
 
-    fn meetings(&self, (_, relations, questions): (usize, usize, usize)) -> Meetings {
+    pub(crate) fn meetings(&self, (_, relations, questions): (usize, usize, usize)) -> Meetings {
         let pairs = self.pairs_along();
         let segments = |of: fn(&Pair) -> u32, count| {
             Arc::new(Segments::new(pairs.iter().map(of).collect(), count))
@@ -327,7 +351,7 @@ impl Joined {
         }
     }
 
-    fn triples(
+    pub(crate) fn triples(
         &self,
         (nodes, relations, questions): (usize, usize, usize),
         by_pair: bool,

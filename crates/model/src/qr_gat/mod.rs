@@ -54,15 +54,15 @@
 //! to the same scores.
 
 mod attention;
-mod batch;
+pub(crate) mod batch;
 mod direction;
 mod network;
 mod parameters;
 mod pass;
 mod plan;
-mod score;
+pub(crate) mod score;
 mod statics;
-mod triples;
+pub(crate) mod triples;
 
 use std::collections::BTreeSet;
 

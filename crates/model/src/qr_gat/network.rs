@@ -8,12 +8,12 @@ use std::collections::{BTreeMap, HashMap};
 use candle_core::{Device, Tensor, Var};
 
 use super::attention::attention;
-use super::batch::{Batch, Edges, Meetings};
+use super::batch::{Batch, Edges};
 use super::parameters::{Direction, initial, name, shapes};
-use super::triples::score;
+use super::triples::Readout;
 use super::{Ablation, Config, EPSILON};
 use crate::checkpoint::{Kept, variables};
-use crate::tensor::{dropout, gather, layer_norm, product_with_constant};
+use crate::tensor::{dropout, layer_norm, product_with_constant};
 use crate::{Error, Random, Result};
 
 /// QR-GAT with its learned tensors.
@@ -129,26 +129,17 @@ impl Network {
             });
         }
         let nodes = nodes.expect("there are two directions");
-        let mut relations =
-            product_with_constant(&batch.relations, &w_1.narrow(1, relation, dim)?)?;
-        if let Some(Meetings { question, relation }) = &batch.meetings {
-            let m_q = product_with_constant(&batch.questions, self.get("m_q"))?;
-            let m_r = product_with_constant(&batch.relations, self.get("m_r"))?;
-            let product = (gather(&m_q, question)? * gather(&m_r, relation)?)?;
-            relations = (gather(&relations, relation)? + product)?;
-        }
-        let b_1 = self.get("b_1").unsqueeze(0)?;
-        let of_question = match self.config.keeps(Ablation::NoQueryScore) {
-            true => product_with_constant(&batch.questions, &w_1.narrow(1, 0, dim)?)?
-                .broadcast_add(&b_1)?,
-            false => b_1
-                .broadcast_as((batch.questions.dim(0)?, hidden))?
-                .contiguous()?,
+        let query = self.config.keeps(Ablation::NoQueryScore);
+        let readout = Readout {
+            w_q: query.then(|| w_1.narrow(1, 0, dim)).transpose()?,
+            w_r: w_1.narrow(1, relation, dim)?,
+            b_1: self.get("b_1"),
+            w_2: self.get("w_2"),
+            b_2: self.get("b_2"),
+            meeting: (self.config.meets()).then(|| [self.get("m_q"), self.get("m_r")]),
         };
-        let questions = Tensor::cat(&[&of_question, self.get("w_2")], 0)?;
-        let outputs = self.config.outputs();
-        let scores = score(&batch.triples, outputs, &nodes, &relations, &questions)?;
-        Ok(scores.broadcast_add(self.get("b_2"))?)
+        let asked = (&batch.questions, &batch.relations);
+        Ok(readout.logits(&nodes, asked, &batch.triples, batch.meetings.as_ref())?)
     }
 
     /// The last states of one direction, `[nodes, hidden]`.

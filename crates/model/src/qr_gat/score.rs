@@ -355,7 +355,7 @@ impl WithSimd for Triples<'_> {
     }
 }
 
-fn width(what: &'static str, rows: &dyn Rows, wanted: usize) -> Result<()> {
+pub(crate) fn width(what: &'static str, rows: &dyn Rows, wanted: usize) -> Result<()> {
     match rows.width() == wanted {
         true => Ok(()),
         false => Err(Error::Dimension {
@@ -366,7 +366,7 @@ fn width(what: &'static str, rows: &dyn Rows, wanted: usize) -> Result<()> {
     }
 }
 
-fn numbers(name: &str, tensor: &Tensor) -> Result<Vec<f32>> {
+pub(crate) fn numbers(name: &str, tensor: &Tensor) -> Result<Vec<f32>> {
     let values = tensor.flatten_all()?.to_vec1::<f32>()?;
     if values.iter().all(|x| x.is_finite()) {
         return Ok(values);

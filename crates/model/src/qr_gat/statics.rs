@@ -98,7 +98,7 @@ pub struct Projected<'a> {
 
 impl<'a> Projected<'a> {
     /// `labels` are vectors of the width that `parts` take.
-    pub(super) fn new(labels: &'a dyn Rows, parts: &'a [Panels]) -> Self {
+    pub(crate) fn new(labels: &'a dyn Rows, parts: &'a [Panels]) -> Self {
         Self { labels, parts }
     }
 

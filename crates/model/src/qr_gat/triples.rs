@@ -16,13 +16,15 @@ use candle_core::{CpuStorage, CustomOp3, Device, Layout, Result, Shape, Tensor};
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
-use super::batch::Triples;
+use super::batch::{Meetings, Triples};
 use crate::tensor::lanes::relu_dot;
-use crate::tensor::{Floats, ROWS, Segments, add_to, floats, gather, on_cpu, vectorise};
+use crate::tensor::{
+    Floats, ROWS, Segments, add_to, floats, gather, on_cpu, product_with_constant, vectorise,
+};
 
 /// `nodes` `[nodes, 2·hidden]`, `relations` `[relations, hidden]`, `questions`
 /// `[questions + outputs, hidden]` to `[triples, outputs]`.
-pub(super) fn score(
+pub(crate) fn score(
     triples: &Arc<Triples>,
     outputs: usize,
     nodes: &Tensor,
@@ -41,6 +43,49 @@ pub(super) fn score(
             outputs,
         },
     )
+}
+
+/// The weights of the score, however the nodes are made.
+pub(crate) struct Readout<'a> {
+    /// W_1's part of the question, `[hidden, dim]`; none where the question is left out.
+    pub(crate) w_q: Option<Tensor>,
+    /// W_1's part of the relation, `[hidden, dim]`.
+    pub(crate) w_r: Tensor,
+    pub(crate) b_1: &'a Tensor,
+    /// `[outputs, hidden]`
+    pub(crate) w_2: &'a Tensor,
+    pub(crate) b_2: &'a Tensor,
+    /// M_q and M_r, where question and relation meet in a product.
+    pub(crate) meeting: Option<[&'a Tensor; 2]>,
+}
+
+impl Readout<'_> {
+    /// The logits of all triples, `[triples, outputs]`, from W_1's products with each entity as
+    /// head and as tail, `[nodes, 2·hidden]`.
+    pub(crate) fn logits(
+        &self,
+        nodes: &Tensor,
+        (q, r): (&Tensor, &Tensor),
+        triples: &Arc<Triples>,
+        meetings: Option<&Meetings>,
+    ) -> Result<Tensor> {
+        let mut relations = product_with_constant(r, &self.w_r)?;
+        if let (Some([m_q, m_r]), Some(Meetings { question, relation })) = (self.meeting, meetings)
+        {
+            let m_q = product_with_constant(q, m_q)?;
+            let m_r = product_with_constant(r, m_r)?;
+            let product = (gather(&m_q, question)? * gather(&m_r, relation)?)?;
+            relations = (gather(&relations, relation)? + product)?;
+        }
+        let (outputs, hidden) = self.w_2.dims2()?;
+        let b_1 = self.b_1.unsqueeze(0)?;
+        let of_question = match &self.w_q {
+            Some(w_q) => product_with_constant(q, w_q)?.broadcast_add(&b_1)?,
+            None => b_1.broadcast_as((q.dim(0)?, hidden))?.contiguous()?,
+        };
+        let questions = Tensor::cat(&[&of_question, self.w_2], 0)?;
+        score(triples, outputs, nodes, &relations, &questions)?.broadcast_add(self.b_2)
+    }
 }
 
 fn composed(

@@ -219,6 +219,8 @@ pub fn build(
     options: &IndexOptions,
     tell: &(dyn Fn(IndexProgress) + Sync),
 ) -> Result<IndexReport> {
+    // an index is bound to files; what was changed since is encoded when it is asked for
+    let graph = &graph.files_only()?;
     let folder = folder_of(graph.path());
     std::fs::create_dir_all(&folder).map_err(Error::io("create", &folder))?;
     let _lock = lock(graph.path(), &folder)?;

@@ -10,9 +10,16 @@
 //! or more count as a word of it (`nfl`).
 //!
 //! Departures: names of more than [`MAX_WORDS`] words are left out, they are sentences.
+//!
+//! Where a graph was changed, the lexicon of its files stays, and [`Late`] holds the words of the
+//! names that came or changed since.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use wherefore_graph::names::normalise;
-use wherefore_graph::{EntityId, Graph};
+use wherefore_graph::{Adjacency, EntityId, Graph, Store};
 
 use crate::error::Result;
 use crate::words::is_stop_word;
@@ -36,42 +43,123 @@ pub(crate) struct Lexicon {
     postings: Vec<EntityId>,
     /// Words in each entity's name that are not stop words; 0 where it has no name.
     lengths: Vec<u8>,
+    /// What came to the lexicon of a graph's files. This one is empty but for that then.
+    late: Option<Late>,
+}
+
+/// Words of names that came or changed after the files were written.
+#[derive(Debug)]
+struct Late {
+    files: Arc<Lexicon>,
+    /// Words that the files do not have; they are numbered after theirs.
+    words: Vec<String>,
+    ids: HashMap<String, usize>,
+    /// Holders that came, by the word's number, sorted.
+    postings: HashMap<usize, Vec<EntityId>>,
+    /// Words in their names.
+    lengths: HashMap<EntityId, u8>,
+    /// Entities whose names in the files do not count any more.
+    renamed: HashSet<EntityId>,
+    names: usize,
+}
+
+/// Calls `word` for each word of a name, the initials among them; gives the number of words that
+/// are not stop words, 0 where it is no name.
+fn each_word(graph: &dyn Graph, entity: EntityId, word: &mut dyn FnMut(&str)) -> Result<u8> {
+    if !graph.is_named(entity)? {
+        return Ok(0);
+    }
+    let name = normalise(&graph.entity_label(entity)?);
+    if name.split(' ').nth(MAX_WORDS).is_some() {
+        return Ok(0);
+    }
+    let (mut length, mut initials) = (0, String::new());
+    for part in name.split(' ') {
+        if !is_stop_word(part) {
+            length += 1;
+            initials.extend(part.chars().next());
+        }
+        word(part);
+    }
+    if length >= 3 {
+        word(&initials);
+    }
+    // `The Who` is not found by every `the`, but it is found
+    Ok(length.max(1))
+}
+
+impl Late {
+    fn new(files: Arc<Lexicon>, store: &Store) -> Result<Self> {
+        let mut late = Self {
+            words: Vec::new(),
+            ids: HashMap::new(),
+            postings: HashMap::new(),
+            lengths: HashMap::new(),
+            renamed: store.renamed().into_iter().collect(),
+            names: store.entity_bound(),
+            files,
+        };
+        for entity in store.renamed() {
+            if store.degree(entity)? == 0 {
+                continue;
+            }
+            let mut places = Vec::new();
+            let length = each_word(store, entity, &mut |word| {
+                places.push(late.files.find(word).unwrap_or_else(|| {
+                    let next = late.files.len() + late.words.len();
+                    *late.ids.entry(word.to_owned()).or_insert_with(|| {
+                        late.words.push(word.to_owned());
+                        next
+                    })
+                }));
+            })?;
+            places.sort_unstable();
+            places.dedup();
+            late.lengths.insert(entity, length);
+            for place in places {
+                late.postings.entry(place).or_default().push(entity);
+            }
+        }
+        Ok(late)
+    }
+
+    fn postings(&self, i: usize) -> Cow<'_, [EntityId]> {
+        let came = self.postings.get(&i).map(Vec::as_slice).unwrap_or_default();
+        let old = match i < self.files.len() {
+            true => self.files.postings(i),
+            false => Cow::Borrowed(&[][..]),
+        };
+        if came.is_empty() && !old.iter().any(|e| self.renamed.contains(e)) {
+            return old;
+        }
+        let kept = old.iter().filter(|e| !self.renamed.contains(*e));
+        let mut all: Vec<EntityId> = kept.chain(came).copied().collect();
+        all.sort_unstable();
+        Cow::Owned(all)
+    }
 }
 
 impl Lexicon {
+    /// The lexicon of a graph that was changed, from the one of its files.
+    pub(crate) fn changed(files: Arc<Lexicon>, store: &Store) -> Result<Self> {
+        Ok(Self {
+            late: Some(Late::new(files, store)?),
+            ..Self::default()
+        })
+    }
+
     /// Reads all names of a graph.
     pub(crate) fn build(graph: &dyn Graph) -> Result<Self> {
         let mut ids: hashbrown::HashMap<String, u32> = hashbrown::HashMap::new();
         let mut pairs: Vec<(u32, EntityId)> = Vec::new();
         let bound = graph.entity_bound();
         let mut lengths = vec![0; bound];
-        let mut initials = String::new();
         for id in 0..u32::try_from(bound).expect("entity ids have 32 bits") {
             let entity = EntityId(id);
-            if !graph.is_named(entity)? {
-                continue;
-            }
-            let name = normalise(&graph.entity_label(entity)?);
-            if name.split(' ').nth(MAX_WORDS).is_some() {
-                continue;
-            }
-            let mut add = |word: &str| {
+            lengths[entity.index()] = each_word(graph, entity, &mut |word| {
                 let next = u32::try_from(ids.len()).expect("fewer words than 2^32");
                 pairs.push((*ids.entry_ref(word).or_insert(next), entity));
-            };
-            initials.clear();
-            for word in name.split(' ') {
-                if !is_stop_word(word) {
-                    lengths[entity.index()] += 1;
-                    initials.extend(word.chars().next());
-                }
-                add(word);
-            }
-            if lengths[entity.index()] >= 3 {
-                add(&initials);
-            }
-            // `The Who` is not found by every `the`, but it is found
-            lengths[entity.index()] = lengths[entity.index()].max(1);
+            })?;
         }
         let mut words: Vec<(String, u32)> = ids.into_iter().collect();
         words.sort_unstable();
@@ -107,15 +195,30 @@ impl Lexicon {
     }
 
     fn len(&self) -> usize {
-        self.offsets.len().saturating_sub(1)
+        match &self.late {
+            Some(late) => late.files.len() + late.words.len(),
+            None => self.offsets.len().saturating_sub(1),
+        }
     }
 
     fn word(&self, i: usize) -> &str {
+        if let Some(late) = &self.late {
+            return match i.checked_sub(late.files.len()) {
+                Some(i) => &late.words[i],
+                None => late.files.word(i),
+            };
+        }
         &self.text[self.starts[i] as usize..self.starts[i + 1] as usize]
     }
 
     /// The place of a word that some name holds.
     pub(crate) fn find(&self, word: &str) -> Option<usize> {
+        if let Some(late) = &self.late {
+            return late
+                .files
+                .find(word)
+                .or_else(|| late.ids.get(word).copied());
+        }
         let (mut low, mut high) = (0, self.len());
         while low < high {
             let middle = low + (high - low) / 2;
@@ -129,14 +232,18 @@ impl Lexicon {
     }
 
     /// The entities whose name holds the word.
-    fn postings(&self, i: usize) -> &[EntityId] {
+    fn postings(&self, i: usize) -> Cow<'_, [EntityId]> {
+        if let Some(late) = &self.late {
+            return late.postings(i);
+        }
         let all = &self.postings[self.offsets[i] as usize..self.offsets[i + 1] as usize];
-        &all[..all.len().min(MAX_POSTINGS)]
+        Cow::Borrowed(&all[..all.len().min(MAX_POSTINGS)])
     }
 
     /// How telling a word is: 1 for a word of one name, near 0 for a word of all.
     pub(crate) fn rarity(&self, word: &str) -> f32 {
-        let names = self.lengths.len().max(2) as f32;
+        let names = self.late.as_ref().map_or(self.lengths.len(), |l| l.names);
+        let names = names.max(2) as f32;
         let holders = self.find(word).map_or(1, |i| self.postings(i).len()) as f32;
         1.0 - holders.ln() / names.ln()
     }
@@ -144,7 +251,7 @@ impl Lexicon {
     /// The entities whose names hold all the words, given by their places, with the number of
     /// words in their names.
     pub(crate) fn holders(&self, words: &[usize]) -> Vec<(EntityId, u8)> {
-        let mut lists: Vec<&[EntityId]> = words.iter().map(|&w| self.postings(w)).collect();
+        let mut lists: Vec<Cow<'_, [EntityId]>> = words.iter().map(|&w| self.postings(w)).collect();
         lists.sort_by_key(|list| list.len());
         let Some((shortest, rest)) = lists.split_first() else {
             return Vec::new();
@@ -152,8 +259,17 @@ impl Lexicon {
         shortest
             .iter()
             .filter(|e| rest.iter().all(|list| list.binary_search(e).is_ok()))
-            .map(|&e| (e, self.lengths[e.index()]))
+            .map(|&e| (e, self.length(e)))
             .collect()
+    }
+
+    fn length(&self, entity: EntityId) -> u8 {
+        match &self.late {
+            Some(late) => {
+                (late.lengths.get(&entity).copied()).unwrap_or_else(|| late.files.length(entity))
+            }
+            None => self.lengths.get(entity.index()).copied().unwrap_or(0),
+        }
     }
 
     /// Up to `limit` words spelt like this one, with their distance, nearest first; among equals
@@ -164,7 +280,7 @@ impl Lexicon {
         if allowed == 0 {
             return Vec::new();
         }
-        let mut found: Vec<(usize, std::cmp::Reverse<u32>, usize)> = Vec::new();
+        let mut found: Vec<(usize, std::cmp::Reverse<usize>, usize)> = Vec::new();
         let mut other = Vec::new();
         let mut rows = Rows::default();
         for i in 0..self.len() {
@@ -182,7 +298,10 @@ impl Lexicon {
             }
             let distance = rows.distance(&wanted, &other, allowed);
             if (1..=allowed).contains(&distance) {
-                let holders = self.offsets[i + 1] - self.offsets[i];
+                let holders = self.postings(i).len();
+                if holders == 0 {
+                    continue;
+                }
                 found.push((distance, std::cmp::Reverse(holders), i));
             }
         }
@@ -292,6 +411,40 @@ mod tests {
         assert!((lexicon.rarity("red") - 0.317_394).abs() < 1e-5);
         assert_eq!(lexicon.rarity("owl"), 1.0);
         assert!(lexicon.find("m").is_none());
+    }
+
+    #[test]
+    fn a_changed_graph_has_the_lexicon_of_its_names() {
+        use wherefore_graph::{Action, ChangeSet, Format, Input, LoadOptions, load};
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("g.tsv");
+        std::fs::write(&file, "Red Fox\teats\tBlue Owl\nRed Cat\teats\tRed Fox\n").unwrap();
+        let graph = folder.path().join("g");
+        load(
+            &[Input::File(file)],
+            &graph,
+            &LoadOptions::default(),
+            &|_| {},
+        )
+        .unwrap();
+        let store = Store::open(&graph).unwrap();
+        let files = Arc::new(Lexicon::build(&store).unwrap());
+        let set = |text: &str, action| ChangeSet::parse(text, action, Format::Tsv, false).unwrap();
+        let changes = set("Red Cat\teats\tRed Fox\n", Action::Remove)
+            .then(set("Green Fox\teats\tBlue Owl\n", Action::Add));
+        let (changed, _) = store.change(&changes).unwrap();
+        let lexicon = Lexicon::changed(files, &changed).unwrap();
+        let holders = |words: &[&str]| {
+            let ids: Option<Vec<usize>> = words.iter().map(|w| lexicon.find(w)).collect();
+            ids.map(|ids| labels(&changed, lexicon.holders(&ids)))
+                .unwrap_or_default()
+        };
+        let mut foxes = holders(&["fox"]);
+        foxes.sort();
+        assert_eq!(foxes, ["Green Fox", "Red Fox"]);
+        assert_eq!(holders(&["green", "fox"]), ["Green Fox"]);
+        assert!(holders(&["cat"]).is_empty());
+        assert_eq!(lexicon.spelt_like("gren", 5), [("green", 1)]);
     }
 
     #[test]

@@ -102,6 +102,8 @@ pub struct Names {
     pub(super) aliases: Aliases,
     encoder: Option<RelationEncoder>,
     lexicon: PerGraph<Lexicon>,
+    /// Of a graph that was changed.
+    changed: PerGraph<Lexicon>,
 }
 
 impl Names {
@@ -121,12 +123,25 @@ impl Names {
             aliases,
             encoder,
             lexicon: PerGraph::default(),
+            changed: PerGraph::default(),
         })
     }
 
     pub(super) fn lexicon(&self, graph: &dyn Graph) -> Result<Option<Arc<Lexicon>>> {
-        if !self.config.partial || graph.entity_bound() > MAX_LEXICON_ENTITIES {
+        if !self.config.partial
+            || !graph.knows_all_names()
+            || graph.entity_bound() > MAX_LEXICON_ENTITIES
+        {
             return Ok(None);
+        }
+        // the names of a large graph are not read again for a few that changed
+        if let Some(store) = graph.store()
+            && store.pending().is_some()
+        {
+            let files = store.files_only()?;
+            let files = self.lexicon.get(&files, || Lexicon::build(&files))?;
+            let make = || Lexicon::changed(files, store);
+            return self.changed.get(graph, make).map(Some);
         }
         self.lexicon.get(graph, || Lexicon::build(graph)).map(Some)
     }

@@ -14,7 +14,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use wherefore_graph::{EntityId, Graph};
+use wherefore_graph::{Direction, EntityId, Graph};
 use wherefore_model::Embeddings;
 
 use super::{Candidate, How};
@@ -99,6 +99,8 @@ impl<'a> Ranker<'a> {
     pub(super) fn rank(&self, mut found: Vec<Found>, strength: f32) -> Result<Vec<Candidate>> {
         let mut scored = Vec::with_capacity(found.len());
         found.sort_by_key(|f| f.entity);
+        let all: Vec<EntityId> = found.iter().map(|f| f.entity).collect();
+        self.graph.prefetch(&all, Direction::Both)?;
         for f in found {
             let triples = self.graph.degree(f.entity)? as f32;
             let popularity = ((1.0 + triples).ln() / 1001f32.ln()).min(1.0);

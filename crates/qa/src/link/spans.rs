@@ -81,6 +81,9 @@ impl Search<'_> {
     /// then by how surely they were recognised. Names inside them are found as well:
     /// `president of brazil` is also about Brazil.
     pub(super) fn longest(&self) -> Result<Vec<Full>> {
+        if !self.graph.knows_all_names() {
+            self.prefetch()?;
+        }
         let mut taken = vec![false; self.words.len()];
         let mut found = Vec::new();
         for length in (1..=self.aliases.longest().min(self.words.len())).rev() {
@@ -91,6 +94,21 @@ impl Search<'_> {
         }
         self.nested(&mut found)?;
         Ok(found)
+    }
+
+    /// Has a graph that is far away look for all spans together.
+    fn prefetch(&self) -> Result<()> {
+        let count = self.words.len();
+        let mut keys = Vec::new();
+        for from in 0..count {
+            for to in from + 1..=count.min(from + self.max_words) {
+                if !self.words[from..to].iter().all(|w| w.stop) {
+                    keys.extend([self.key(&(from..to), false), self.key(&(from..to), true)]);
+                }
+            }
+        }
+        let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+        Ok(self.graph.prefetch_names(&keys)?)
     }
 
     fn pass(

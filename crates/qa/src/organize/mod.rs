@@ -1,5 +1,6 @@
 //! Stage five: put the evidence into the form that the reasoner reads.
 
+mod chains;
 mod triples;
 
 use wherefore_graph::Graph;
@@ -8,8 +9,8 @@ use crate::error::Result;
 use crate::question::Question;
 use crate::select::Selection;
 
-pub(crate) use triples::one_line;
-pub use triples::{TripleLines, TripleLinesConfig};
+pub use chains::{Chain, Chains, ChainsConfig, Path};
+pub use triples::{TripleLines, TripleLinesConfig, one_line};
 
 /// The evidence as lines of text, each with the triples it came from.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -20,6 +21,21 @@ pub struct Context {
     pub lines: Vec<ContextLine>,
     /// Whether the lines show how sure they are.
     pub with_confidence: bool,
+    /// What a line is.
+    pub form: Form,
+    /// The chains behind the lines, those with common ends together, best first; none where lines
+    /// are no chains.
+    pub chains: Vec<Vec<Chain>>,
+}
+
+/// What a line of a [`Context`] is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Form {
+    /// A triple.
+    #[default]
+    Triples,
+    /// A chain of triples.
+    Chains,
 }
 
 /// One line of a [`Context`].

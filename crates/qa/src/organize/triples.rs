@@ -85,12 +85,13 @@ impl Organizer for TripleLines {
             selection: selection.clone(),
             lines,
             with_confidence: self.config.confidence,
+            ..Context::default()
         })
     }
 }
 
 /// A label as it is shown: on one line, without quotation marks, of bounded length.
-pub(crate) fn one_line(label: &str) -> String {
+pub fn one_line(label: &str) -> String {
     let mut line = String::with_capacity(label.len().min(MAX_LABEL));
     let breaks = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
     let words = label.split(|c: char| breaks(c) || c == ' ');

@@ -46,17 +46,17 @@ pub(super) fn lines_that_fit(
 }
 
 /// Makes calls and keeps to a budget.
-pub(super) struct Meter<'a> {
+pub(crate) struct Meter<'a> {
     model: &'a dyn LanguageModel,
     budget: Budget,
     begun: Instant,
-    pub(super) used: LlmUse,
+    pub(crate) used: LlmUse,
     /// What had to be left out or broken off, in words for the user.
-    pub(super) notes: Vec<String>,
+    pub(crate) notes: Vec<String>,
 }
 
 impl<'a> Meter<'a> {
-    pub(super) fn new(model: &'a dyn LanguageModel, budget: Budget) -> Self {
+    pub(crate) fn new(model: &'a dyn LanguageModel, budget: Budget) -> Self {
         Self {
             model,
             budget,
@@ -67,7 +67,7 @@ impl<'a> Meter<'a> {
     }
 
     /// Why there can be no other call.
-    pub(super) fn spent(&self) -> Option<String> {
+    pub(crate) fn spent(&self) -> Option<String> {
         if self
             .budget
             .max_calls
@@ -87,7 +87,7 @@ impl<'a> Meter<'a> {
     }
 
     /// Tokens that a prompt and its completion may still have.
-    pub(super) fn tokens_left(&self) -> usize {
+    pub(crate) fn tokens_left(&self) -> usize {
         let used = self.used.prompt_tokens + self.used.completion_tokens;
         let left = self.budget.max_tokens.map(|most| most.saturating_sub(used));
         let left = left.map_or(usize::MAX, |left| {
@@ -97,7 +97,7 @@ impl<'a> Meter<'a> {
     }
 
     /// Makes a call; none where its time was over before anything came.
-    pub(super) fn complete(&mut self, prompt: &Prompt, decoding: &Decoding) -> Result<Completion> {
+    pub(crate) fn complete(&mut self, prompt: &Prompt, decoding: &Decoding) -> Result<Completion> {
         let decoding = Decoding {
             time_limit: self.time_left(),
             ..decoding.clone()

@@ -3,9 +3,11 @@
 mod best_path;
 mod budget;
 mod candidates;
+mod chain_ends;
+mod logical_form;
 mod plan;
 mod rationale;
-mod reply;
+pub(crate) mod reply;
 mod single_call;
 mod steps;
 
@@ -17,10 +19,15 @@ use crate::ground::Match;
 use crate::organize::Context;
 use crate::question::Question;
 use crate::select::Selection;
+use crate::verify::count_id;
 
 pub use best_path::{BestPath, BestPathConfig};
 pub use budget::Budget;
+pub(crate) use budget::Meter;
 pub use candidates::{Candidates, CandidatesConfig};
+pub use chain_ends::{ChainEnds, ChainEndsConfig};
+pub use logical_form::{LogicalForm, LogicalFormConfig};
+pub(crate) use plan::ends as plan_ends;
 pub use rationale::{Rationale, RationaleConfig};
 pub use single_call::{SingleCall, SingleCallConfig};
 pub use steps::{Choice, Steps, StepsConfig};
@@ -30,8 +37,6 @@ pub use steps::{Choice, Steps, StepsConfig};
 pub struct Conclusion {
     /// The answers, best first.
     pub answers: Vec<Candidate>,
-    /// An answer that is no entity of the graph, but computed from it.
-    pub computed: Option<Computed>,
     /// Names that were given as answers and that the evidence does not hold.
     pub unmatched: Vec<String>,
     /// The answer in prose, where there is one.
@@ -46,6 +51,47 @@ pub struct Conclusion {
     pub evidence: Option<Selection>,
     /// The steps that were taken, where the question was taken apart.
     pub trace: Option<Trace>,
+    /// The logical form that was run: what it matches needs no other proof than the triples that
+    /// made it match.
+    pub form: Option<RunForm>,
+    /// Answers that are no entities of the graph but computed from it.
+    pub computed: Vec<Computed>,
+}
+
+/// A logical form that was run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RunForm {
+    /// The form.
+    pub form: String,
+    /// In words.
+    pub english: String,
+    /// As SPARQL.
+    pub sparql: String,
+}
+
+/// A computed answer: a count.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Computed {
+    /// As it is shown.
+    pub name: String,
+    /// As a literal.
+    pub id: String,
+    /// Between 0 and 1.
+    pub confidence: f32,
+    /// Indices into the selection's triples: what it was computed from.
+    pub path: Vec<usize>,
+}
+
+impl Computed {
+    /// A count of what these triples prove.
+    pub fn count(count: usize, confidence: f32, path: Vec<usize>) -> Self {
+        Self {
+            name: count.to_string(),
+            id: count_id(count),
+            confidence,
+            path,
+        }
+    }
 }
 
 /// One answer before it is checked.
@@ -60,17 +106,6 @@ pub struct Candidate {
     pub path: Vec<usize>,
     /// Indices into the selection's triples: the values by which it was chosen among others.
     pub measured: Vec<usize>,
-}
-
-/// A number that was computed from evidence.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Computed {
-    /// The number.
-    pub number: usize,
-    /// Between 0 and 1.
-    pub confidence: f32,
-    /// Indices into the selection's triples: what it was computed from.
-    pub triples: Vec<usize>,
 }
 
 /// Draws answers from evidence.

@@ -20,7 +20,7 @@ use crate::retrieve::Plan;
 use crate::select::Selection;
 
 /// The ends of a plan: in how many ways each is reached, and one of them.
-type Ends = BTreeMap<EntityId, (usize, Vec<usize>)>;
+pub(crate) type Ends = BTreeMap<EntityId, (usize, Vec<usize>)>;
 
 /// What the plans of a selection conclude.
 pub(super) fn follow(selection: &Selection, graph: &dyn Graph) -> Result<Conclusion> {
@@ -64,11 +64,7 @@ pub(super) fn follow(selection: &Selection, graph: &dyn Graph) -> Result<Conclus
         triples.sort_unstable();
         triples.dedup();
         return Ok(Conclusion {
-            computed: Some(Computed {
-                number,
-                confidence,
-                triples,
-            }),
+            computed: vec![Computed::count(number, confidence, triples)],
             ..Conclusion::default()
         });
     }
@@ -143,7 +139,7 @@ fn is_same_thought(a: &Plan, b: &Plan) -> bool {
 }
 
 /// Where relations lead inside the evidence: not back to where they came from, unless nowhere else.
-fn ends(topic: EntityId, hops: &[Hop], selection: &Selection) -> Ends {
+pub(crate) fn ends(topic: EntityId, hops: &[Hop], selection: &Selection) -> Ends {
     let mut before = Ends::new();
     let mut front: Ends = [(topic, (1, Vec::new()))].into();
     for (j, hop) in hops.iter().enumerate() {
@@ -264,8 +260,8 @@ mod tests {
             then: vec![measure::Operation::Count],
             ..plan.clone()
         });
-        let computed = counted.computed.unwrap();
-        assert_eq!((computed.number, computed.triples.len()), (2, 2));
+        let computed = &counted.computed[0];
+        assert_eq!((computed.name.as_str(), computed.path.len()), ("2", 2));
         let least = measure::Operation::Extreme {
             relation: relation("size"),
             most: false,

@@ -8,13 +8,13 @@
 
 /// What a reply says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Reply {
+pub(crate) struct Reply {
     /// The names behind `ans:`, in order, each once.
-    pub(super) names: Vec<String>,
+    pub(crate) names: Vec<String>,
     /// Whether it says that there is no answer.
-    pub(super) unavailable: bool,
+    pub(crate) unavailable: bool,
     /// What it says besides.
-    pub(super) prose: String,
+    pub(crate) prose: String,
 }
 
 /// What stands for no answer.
@@ -29,7 +29,7 @@ const NOTHING: [&str; 8] = [
     "not applicable",
 ];
 
-pub(super) fn read(text: &str) -> Reply {
+pub(crate) fn read(text: &str) -> Reply {
     let mut reply = Reply::default();
     let mut prose = Vec::new();
     for line in text.lines() {
@@ -91,7 +91,7 @@ fn undressed(name: &str) -> &str {
 
 /// The forms in which a name may be meant, the fullest first: what trails behind it goes, piece
 /// by piece.
-pub(super) fn forms(name: &str) -> Vec<&str> {
+pub(crate) fn forms(name: &str) -> Vec<&str> {
     const CUTS: [&str; 8] = [" [", " (", " – ", " - ", "; ", ". ", ", ", ": "];
     let cut = CUTS.iter().filter_map(|cut| Some(name.split_once(cut)?.0));
     let shorter = [name.trim_end_matches(['.', ',', ';', '!'])];

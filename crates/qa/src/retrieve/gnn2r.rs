@@ -41,7 +41,7 @@ use wherefore_model::tensor::Device;
 use wherefore_model::{Encoder, encode};
 
 use super::neighbourhood::{Neighbourhood, NeighbourhoodConfig};
-use super::qr_gat::NEIGHBOURHOOD;
+use super::network::NEIGHBOURHOOD;
 use super::vectors::relation_texts_to_states;
 use super::{Rationale, Rationales, Retriever, ScoredTriples};
 use crate::error::{Error, Result};

@@ -1,9 +1,14 @@
 //! Stages two and three: cut out the question's subgraph and score its triples.
 
+mod follow;
+pub(crate) mod forms;
+mod front;
 pub mod gnn2r;
+mod mention;
 mod neighbourhood;
+pub mod network;
 mod overlap;
-pub mod qr_gat;
+pub mod relation_plan;
 mod relation_walk;
 mod similarity;
 mod triple_encoder;
@@ -11,15 +16,20 @@ mod vectors;
 
 use wherefore_graph::{EntityId, Graph, Hop, RelationId, Subgraph, Triple};
 
+use crate::answer::LlmUse;
 use crate::error::Result;
 use crate::link::Link;
 use crate::measure::Operation;
 use crate::question::Question;
 
+pub use forms::{Forms, FormsConfig};
+pub use front::{Taken, steps};
 pub use gnn2r::{Gnn2r, Gnn2rConfig};
+pub use mention::label_span;
 pub use neighbourhood::{Neighbourhood, NeighbourhoodConfig};
+pub use network::{DistanceMlp, NetworkConfig, NetworkRetriever, Pna, QrGat};
 pub use overlap::{Overlap, OverlapConfig};
-pub use qr_gat::{QrGat, QrGatConfig};
+pub use relation_plan::{RelationPlan, RelationPlanConfig};
 pub use relation_walk::{RelationWalk, RelationWalkConfig};
 pub use similarity::{Similarity, SimilarityConfig};
 pub(crate) use triple_encoder::TripleEncoder;
@@ -44,12 +54,16 @@ pub struct ScoredTriples {
     pub plans: Vec<Plan>,
     /// The answers with what proves them, where a method knows.
     pub rationales: Option<Rationales>,
+    /// The logical form that was run, where a method runs one.
+    pub form: Option<FormAnswer>,
     /// What had to be left out to keep the budget, in words for the user.
     pub notes: Vec<String>,
     /// Milliseconds by phase, where a method has phases.
     pub phases: Vec<(&'static str, f64)>,
     /// What a network did, where it was asked for.
     pub explanation: Option<gnn2r::Explanation>,
+    /// What language models cost, where one was asked.
+    pub llm: LlmUse,
 }
 
 /// Answers with the subgraphs that prove them.
@@ -70,6 +84,32 @@ pub struct Rationale {
     pub confidence: f32,
     /// Paths, each from a topic to the answer.
     pub paths: Vec<Vec<Triple>>,
+}
+
+/// A logical form and what it came to, in the ids of the whole graph.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FormAnswer {
+    /// The form.
+    pub form: String,
+    /// The form in words.
+    pub english: String,
+    /// The form as SPARQL.
+    pub sparql: String,
+    /// Between 0 and 1.
+    pub confidence: f32,
+    /// The number that was asked for; `answers` are what was counted then.
+    pub count: Option<usize>,
+    /// What matches, each with the triples that made it match.
+    pub answers: Vec<FormedAnswer>,
+}
+
+/// An entity that a form matches.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FormedAnswer {
+    /// The entity.
+    pub entity: EntityId,
+    /// The triples that made it match.
+    pub evidence: Vec<Triple>,
 }
 
 /// A topic and the relations to follow from it, in the ids of the whole graph.
@@ -93,6 +133,11 @@ pub struct Plan {
 
 /// Finds and scores the triples that may bear on the question.
 pub trait Retriever: Send + Sync {
+    /// Whether there is nothing to do where the question names no entity of the graph.
+    fn needs_links(&self) -> bool {
+        true
+    }
+
     /// Scores the neighbourhood of the links. An empty subgraph is legal.
     fn retrieve(
         &self,

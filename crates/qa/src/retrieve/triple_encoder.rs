@@ -5,7 +5,8 @@
 //! ```
 //!
 //! Vectors that `wherefore index --triples` keeps with the graph are used; without them, triples
-//! are encoded when asked for, equal sentences once.
+//! are encoded when asked for, equal sentences once. So are triples that came after the vectors
+//! were made, and those of which an end was called otherwise since.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,7 +23,7 @@ use crate::relations::dot;
 /// An encoder with the triples of the graph at hand.
 pub(crate) struct TripleEncoder {
     encoder: Arc<dyn Encoder>,
-    kept: PerGraph<Option<(Store, Vectors)>>,
+    kept: PerGraph<Option<Vectors>>,
 }
 
 impl TripleEncoder {
@@ -43,28 +44,21 @@ impl TripleEncoder {
         let asked = self.encoder.encode_queries(&[text])?;
         let asked = asked.row(0);
         let kept = self.kept.get(graph, || self.open(graph))?;
-        let cosines = match &*kept {
-            Some((store, vectors)) => {
-                // a triple of this graph that has no number is a damaged index, and said to be
-                let ids = (triples.iter())
-                    .map(|t| Ok(store.triple_number(*t)?.unwrap_or(u32::MAX)))
-                    .collect::<Result<Vec<u32>>>()?;
-                vectors.similarities(asked, &ids)?
-            }
-            None => self.encoded(asked, triples, graph)?,
+        let cosines = match (&*kept, graph.store()) {
+            (Some(vectors), Some(store)) => self.looked_up(asked, triples, vectors, store)?,
+            _ => self.encoded(asked, triples, graph)?,
         };
         let score = |cosine: f32| (0.5 + 0.5 * cosine).clamp(0.0, 1.0);
         Ok(cosines.into_iter().map(score).collect())
     }
 
     /// What lies in the graph's folder, made by this encoder.
-    fn open(&self, graph: &dyn Graph) -> Result<Option<(Store, Vectors)>> {
-        let Some(folder) = graph.folder() else {
+    fn open(&self, graph: &dyn Graph) -> Result<Option<Vectors>> {
+        let Some(store) = graph.store() else {
             return Ok(None);
         };
-        let store = Store::open(folder)?;
-        match Vectors::open(&store, &*self.encoder, Part::Triples) {
-            Ok(vectors) => Ok(Some((store, vectors))),
+        match Vectors::open(store, &*self.encoder, Part::Triples) {
+            Ok(vectors) => Ok(Some(vectors)),
             Err(
                 Error::NoIndex { .. }
                 | Error::IndexOfAnotherGraph { .. }
@@ -72,6 +66,45 @@ impl TripleEncoder {
             ) => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    fn looked_up(
+        &self,
+        asked: &[f32],
+        triples: &[Triple],
+        vectors: &Vectors,
+        store: &Store,
+    ) -> Result<Vec<f32>> {
+        let renamed = store.renamed();
+        let changed = |e| renamed.binary_search(&e).is_ok();
+        let (mut kept, mut late) = ((Vec::new(), Vec::new()), (Vec::new(), Vec::new()));
+        for (place, triple) in triples.iter().enumerate() {
+            // a triple that the files have was given a vector
+            match store.triple_number(*triple)? {
+                Some(number)
+                    if !changed(triple.head)
+                        && !changed(triple.tail)
+                        && !(store.relation_entity(triple.relation)?).is_some_and(changed) =>
+                {
+                    kept.0.push(place);
+                    kept.1.push(number);
+                }
+                _ => {
+                    late.0.push(place);
+                    late.1.push(*triple);
+                }
+            }
+        }
+        let mut cosines = vec![0.0; triples.len()];
+        let found = vectors.similarities(asked, &kept.1)?;
+        let encoded = match late.1.is_empty() {
+            true => Vec::new(),
+            false => self.encoded(asked, &late.1, store)?,
+        };
+        for (place, cosine) in (kept.0.iter().zip(found)).chain(late.0.iter().zip(encoded)) {
+            cosines[*place] = cosine;
+        }
+        Ok(cosines)
     }
 
     fn encoded(&self, asked: &[f32], triples: &[Triple], graph: &dyn Graph) -> Result<Vec<f32>> {
@@ -102,7 +135,7 @@ impl TripleEncoder {
 
 #[cfg(test)]
 mod tests {
-    use wherefore_graph::{Input, LoadOptions, load};
+    use wherefore_graph::{Action, ChangeSet, Format, Input, LoadOptions, load};
     use wherefore_model::encode;
 
     use super::*;
@@ -150,6 +183,29 @@ mod tests {
         let (found, kept) = scores();
         assert!(kept);
         for (a, b) in anew.iter().zip(&found) {
+            assert!((a - b).abs() < 1e-3, "{a} {b}");
+        }
+        // a triple that came later is encoded, the others keep their vectors
+        let come = ChangeSet::parse("Dusk|genre|Noir\n", Action::Add, Format::Pipe, false);
+        let (changed, _) = store.change(&come.unwrap()).unwrap();
+        let triples: Vec<Triple> = changed.triples().map(Result::unwrap).collect();
+        assert_eq!(triples.len(), 4);
+        let score = |kept: bool| {
+            let scorer = TripleEncoder::new(Arc::clone(&encoder));
+            let asked = encoder.encode_queries(&["Who wrote Dawn?"]).unwrap();
+            match kept {
+                true => scorer
+                    .scores("Who wrote Dawn?", &triples, &changed)
+                    .unwrap(),
+                false => scorer
+                    .encoded(asked.row(0), &triples, &changed)
+                    .unwrap()
+                    .iter()
+                    .map(|c| 0.5 + 0.5 * c)
+                    .collect(),
+            }
+        };
+        for (a, b) in score(true).iter().zip(&score(false)) {
             assert!((a - b).abs() < 1e-3, "{a} {b}");
         }
     }

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use wherefore_graph::{EntityId, Triple};
 
 use crate::error::Result;
-use crate::retrieve::{Plan, Rationales, ScoredTriples};
+use crate::retrieve::{FormAnswer, Plan, Rationales, ScoredTriples};
 
 pub use nucleus::{Nucleus, NucleusConfig};
 pub use threshold::{Threshold, ThresholdConfig};
@@ -29,6 +29,8 @@ pub struct Selection {
     pub plans: Vec<Plan>,
     /// The retriever's answers with their proofs.
     pub rationales: Option<Rationales>,
+    /// The logical form that the retriever ran.
+    pub form: Option<FormAnswer>,
 }
 
 impl Selection {
@@ -57,6 +59,7 @@ impl Selection {
             candidates,
             plans: scored.plans.clone(),
             rationales: scored.rationales.clone(),
+            form: scored.form.clone(),
         }
     }
 }

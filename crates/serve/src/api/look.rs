@@ -60,14 +60,16 @@ fn checked(app: &App, text: &str) -> Result<(), Problem> {
 
 pub(super) async fn graphs(State(app): State<Arc<App>>) -> Response {
     let about = |graph: &Served| {
-        let counts = graph.store.counts();
+        let current = graph.current();
+        // a service does not say how much it holds
+        let counts = current.store().map(wherefore::graph::Store::counts);
         let methods: Vec<&str> = graph.methods().collect();
         json!({
             "name": graph.name,
             "default": graph.name == app.engine.default_graph(),
-            "triples": counts.triples,
-            "entities": counts.entities,
-            "relations": counts.relations,
+            "triples": counts.map(|c| c.triples),
+            "entities": counts.map(|c| c.entities),
+            "relations": counts.map(|c| c.relations),
             "methods": methods,
             "default_method": graph.default_method(),
             "examples": graph.examples,

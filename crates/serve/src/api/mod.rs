@@ -5,6 +5,7 @@ mod look;
 mod records;
 mod sparql;
 mod stream;
+mod triples;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,6 +42,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
             "/v1/graphs/{graph}/sparql",
             get(sparql::get_of).post(sparql::post_of),
         )
+        .route("/v1/triples", post(triples::change))
         .route("/v1/graphs", get(look::graphs))
         .route("/v1/graphs/{graph}/relations", get(look::relations))
         .route("/v1/methods", get(look::methods))

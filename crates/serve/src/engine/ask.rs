@@ -6,12 +6,13 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use serde_json::{Value, json};
 use wherefore::answer::{Answer, Evidence, LinkReport};
+use wherefore::graph::Graph;
 use wherefore::link::{Linker, LinkingReport};
 use wherefore::select::Selection;
 use wherefore::verify::{Verification, evidence, link_reports, verify};
 use wherefore::{Observer, Question, Stage};
 
-use super::{Engine, Served};
+use super::Engine;
 use crate::engine::overhear::overhearing;
 use crate::error::Result;
 use crate::problem::Problem;
@@ -57,8 +58,9 @@ impl Engine {
     ) -> Result<Answer, Problem> {
         let served = self.graph(asked.graph.as_deref())?;
         let pipeline = served.pipeline(asked.method.as_deref())?;
+        let graph = served.current();
         let mut teller = Teller {
-            served,
+            graph: &*graph,
             tell: tell.clone(),
             last: Instant::now(),
             notes: Vec::new(),
@@ -71,7 +73,7 @@ impl Engine {
             tell(Event::Text(text.to_owned()))
         };
         let mut answer = overhearing(listen, || {
-            pipeline.answer(&asked.question, &served.store, &mut teller)
+            pipeline.answer(&asked.question, &*graph, &mut teller)
         })?;
         // what the retriever left out is told on the command line beside the answer
         teller.notes.append(&mut answer.notes);
@@ -88,18 +90,19 @@ impl Engine {
         let served = self.graph(asked.graph.as_deref())?;
         let pipeline = served.pipeline(asked.method.as_deref())?;
         asked.question.check()?;
-        let store = &served.store;
+        let current = served.current();
+        let graph: &dyn Graph = &*current;
         let mut timings_ms = std::collections::BTreeMap::new();
         let mut last = Instant::now();
         let mut lap = |stage| {
             timings_ms.insert(stage, milliseconds(last.elapsed()));
             last = Instant::now();
         };
-        let links = pipeline.linker.link(&asked.question, store)?;
+        let links = pipeline.linker.link(&asked.question, graph)?;
         lap("link");
         let mut report = RetrieveReport {
             question: asked.question.text.clone(),
-            links: link_reports(&links, store)?,
+            links: link_reports(&links, graph)?,
             subgraph: [0, 0],
             evidence: Vec::new(),
             notes: Vec::new(),
@@ -111,7 +114,7 @@ impl Engine {
         }
         let scored = pipeline
             .retriever
-            .retrieve(&asked.question, &links, store)?;
+            .retrieve(&asked.question, &links, graph)?;
         lap("retrieve");
         let selection = match top_k {
             None => pipeline.selector.select(&scored)?,
@@ -128,7 +131,7 @@ impl Engine {
             scored.subgraph.entities().len(),
             scored.subgraph.triples().len(),
         ];
-        report.evidence = evidence(&selection, store)?;
+        report.evidence = evidence(&selection, graph)?;
         report.notes.clone_from(&scored.notes);
         lap("verify");
         report.timings_ms = timings_ms;
@@ -141,7 +144,11 @@ impl Engine {
         let pipeline = served.pipeline(asked.method.as_deref())?;
         asked.question.check()?;
         let linker: &dyn Linker = pipeline.linker.as_ref();
-        Ok(LinkingReport::new(linker, &asked.question, &served.store)?)
+        Ok(LinkingReport::new(
+            linker,
+            &asked.question,
+            &*served.current(),
+        )?)
     }
 
     /// Looks a saved answer up again.
@@ -151,7 +158,7 @@ impl Engine {
         answer: &Answer,
     ) -> Result<Verification, Problem> {
         let served = self.graph(graph)?;
-        Ok(verify(answer, &served.store)?)
+        Ok(verify(answer, &*served.current())?)
     }
 }
 
@@ -161,7 +168,7 @@ fn milliseconds(time: Duration) -> f64 {
 
 /// Tells each stage as it passes.
 struct Teller<'a, F> {
-    served: &'a Served,
+    graph: &'a dyn Graph,
     tell: F,
     last: Instant,
     notes: Vec<String>,
@@ -173,7 +180,7 @@ impl<F: FnMut(Event) -> ControlFlow<()>> Observer for Teller<'_, F> {
         let mut made = match stage {
             // a link whose name cannot be read is told when the answer is put together
             Stage::Linked(links) => json!({
-                "links": link_reports(links, &self.served.store).unwrap_or_default(),
+                "links": link_reports(links, self.graph).unwrap_or_default(),
             }),
             Stage::Retrieved(scored) => {
                 self.notes.clone_from(&scored.notes);

@@ -1,15 +1,14 @@
 //! Looking around in a graph: names, entities, neighbourhoods, relations, SPARQL.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
 
 use serde::Serialize;
 use wherefore::graph::names::normalise;
 use wherefore::graph::sparql::{self, ResultFormat, SparqlOptions, Written};
-use wherefore::graph::{
-    Adjacency, Edge, EntityId, Graph, NameMatch, RelationId, Result, Store, Term, Triple,
-};
+use wherefore::graph::{Edge, EntityId, Graph, NameMatch, RelationId, Result, Triple};
 
-use super::{Served, clipped};
+use super::{Current, Served, clipped};
 use crate::problem::Problem;
 
 /// The most words at the end of a text that are tried as the beginning of a name.
@@ -51,7 +50,8 @@ pub(crate) struct Neighbourhood {
 pub(crate) struct RelationReport {
     pub(crate) name: String,
     pub(crate) id: String,
-    pub(crate) triples: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) triples: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) example: Option<Fact>,
 }
@@ -64,51 +64,54 @@ pub(crate) struct Completions {
     pub(crate) entities: Vec<EntityReport>,
 }
 
+fn entity_report(graph: &dyn Graph, entity: EntityId) -> Result<EntityReport> {
+    Ok(EntityReport {
+        name: graph.entity_label(entity)?.into_owned(),
+        id: graph.entity_term(entity)?.to_string(),
+        triples: graph.degree(entity)?,
+    })
+}
+
+fn fact(graph: &dyn Graph, triple: Triple) -> Result<Fact> {
+    Ok(Fact {
+        head: graph.entity_label(triple.head)?.into_owned(),
+        relation: graph.relation_label(triple.relation)?.into_owned(),
+        tail: graph.entity_label(triple.tail)?.into_owned(),
+        ids: [
+            graph.entity_term(triple.head)?.to_string(),
+            graph.relation_term(triple.relation)?.to_string(),
+            graph.entity_term(triple.tail)?.to_string(),
+        ],
+    })
+}
+
+fn search(graph: &dyn Graph, prefix: &str, limit: usize) -> Result<Vec<EntityReport>> {
+    if normalise(prefix).is_empty() {
+        return Ok(Vec::new());
+    }
+    let whole = graph.entities_named(prefix, NameMatch::Normalised)?;
+    let begun = graph.entities_with_prefix(prefix, LOOKED_AT)?;
+    let whole: HashSet<EntityId> = whole.into_iter().collect();
+    let mut found = Vec::new();
+    let mut seen = HashSet::new();
+    for &entity in whole.iter().chain(&begun) {
+        if seen.insert(entity) && graph.is_named(entity)? {
+            let degree = graph.degree(entity)?;
+            found.push((!whole.contains(&entity), usize::MAX - degree, entity));
+        }
+    }
+    found.sort_unstable();
+    found.truncate(limit);
+    found
+        .into_iter()
+        .map(|(_, _, entity)| entity_report(graph, entity))
+        .collect()
+}
+
 impl Served {
-    fn entity_report(&self, entity: EntityId) -> Result<EntityReport> {
-        Ok(EntityReport {
-            name: self.store.entity_label(entity)?.into_owned(),
-            id: self.store.entity_term(entity)?.to_string(),
-            triples: self.store.degree(entity)?,
-        })
-    }
-
-    fn fact(&self, triple: Triple) -> Result<Fact> {
-        let store = &self.store;
-        Ok(Fact {
-            head: store.entity_label(triple.head)?.into_owned(),
-            relation: store.relation_label(triple.relation)?.into_owned(),
-            tail: store.entity_label(triple.tail)?.into_owned(),
-            ids: [
-                store.entity_term(triple.head)?.to_string(),
-                store.relation_term(triple.relation)?.to_string(),
-                store.entity_term(triple.tail)?.to_string(),
-            ],
-        })
-    }
-
     /// Entities whose name begins so: the whole name first, then the best known.
     pub(crate) fn search(&self, prefix: &str, limit: usize) -> Result<Vec<EntityReport>> {
-        if normalise(prefix).is_empty() {
-            return Ok(Vec::new());
-        }
-        let whole = self.store.entities_named(prefix, NameMatch::Normalised)?;
-        let begun = self.store.entities_with_prefix(prefix, LOOKED_AT)?;
-        let whole: HashSet<EntityId> = whole.into_iter().collect();
-        let mut found = Vec::new();
-        let mut seen = HashSet::new();
-        for &entity in whole.iter().chain(&begun) {
-            if seen.insert(entity) && self.store.is_named(entity)? {
-                let degree = self.store.degree(entity)?;
-                found.push((!whole.contains(&entity), usize::MAX - degree, entity));
-            }
-        }
-        found.sort_unstable();
-        found.truncate(limit);
-        found
-            .into_iter()
-            .map(|(_, _, entity)| self.entity_report(entity))
-            .collect()
+        search(&*self.current(), prefix, limit)
     }
 
     /// How a text may go on: the longest end of it with which some name begins.
@@ -123,13 +126,14 @@ impl Served {
             })
             .map(|(i, _)| i)
             .collect();
+        let graph = self.current();
         let from = starts.len().saturating_sub(MOST_WORDS);
         for &start in &starts[from..] {
             let typed = &text[start..];
             if normalise(typed).chars().count() < 2 {
                 continue;
             }
-            let entities = self.search(typed, limit)?;
+            let entities = search(&*graph, typed, limit)?;
             if !entities.is_empty() {
                 return Ok(Completions {
                     typed: typed.to_owned(),
@@ -144,18 +148,18 @@ impl Served {
     }
 
     /// The entity with this identity, or else the best known one of this name.
-    pub(crate) fn find(&self, id: &str) -> Result<EntityId, Problem> {
-        let named = |how| self.store.entities_named(id, how);
+    fn find(&self, graph: &dyn Graph, id: &str) -> Result<EntityId, Problem> {
+        let named = |how| graph.entities_named(id, how);
         if let Some(label) = id.strip_prefix("_:") {
-            let term = Term::Blank(label.to_owned());
-            if let Some(entity) = self.store.find_term(&term)? {
+            let blank = graph.entities_named(id, NameMatch::Exact)?;
+            if let (Some(&entity), false) = (blank.first(), label.is_empty()) {
                 return Ok(entity);
             }
         }
         // a literal is found by its value
         if let Some(value) = id.strip_prefix('"').and_then(|rest| rest.rsplit_once('"')) {
-            for entity in self.store.entities_named(value.0, NameMatch::Exact)? {
-                if self.store.entity_term(entity)?.to_string() == id {
+            for entity in graph.entities_named(value.0, NameMatch::Exact)? {
+                if graph.entity_term(entity)?.to_string() == id {
                     return Ok(entity);
                 }
             }
@@ -163,8 +167,8 @@ impl Served {
         for how in [NameMatch::Exact, NameMatch::Normalised] {
             let mut best = None;
             for entity in named(how)? {
-                let same = self.store.entity_term(entity)?.to_string() == id;
-                let rank = (same, self.store.degree(entity)?);
+                let same = graph.entity_term(entity)?.to_string() == id;
+                let rank = (same, graph.degree(entity)?);
                 if best.is_none_or(|(known, _)| rank > known) {
                     best = Some((rank, entity));
                 }
@@ -173,7 +177,7 @@ impl Served {
                 return Ok(entity);
             }
         }
-        let near = self.search(id, 3)?;
+        let near = search(graph, id, 3)?;
         let problem = Problem::not_found(
             "no-such-entity",
             format!("the graph `{}` has no entity `{}`", self.name, clipped(id)),
@@ -189,10 +193,12 @@ impl Served {
 
     /// What the graph says of an entity: at most `limit` triples, some of every relation.
     pub(crate) fn neighbourhood(&self, id: &str, limit: usize) -> Result<Neighbourhood, Problem> {
-        let entity = self.find(id)?;
-        let naming = self.store.naming_relations();
-        let outgoing = self.store.outgoing(entity)?;
-        let incoming = self.store.incoming(entity)?;
+        let current = self.current();
+        let graph: &dyn Graph = &*current;
+        let entity = self.find(graph, id)?;
+        let naming = graph.naming_relations();
+        let outgoing = graph.outgoing(entity)?;
+        let incoming = graph.incoming(entity)?;
         let mut groups: BTreeMap<(RelationId, bool), Vec<Edge>> = BTreeMap::new();
         let mut total = 0;
         for (edges, is_out) in [(&outgoing, true), (&incoming, false)] {
@@ -217,17 +223,20 @@ impl Served {
                         true => (entity, edge.entity),
                         false => (edge.entity, entity),
                     };
-                    triples.push(self.fact(Triple {
-                        head,
-                        relation: edge.relation,
-                        tail,
-                    })?);
+                    triples.push(fact(
+                        graph,
+                        Triple {
+                            head,
+                            relation: edge.relation,
+                            tail,
+                        },
+                    )?);
                 }
             }
             round += 1;
         }
         Ok(Neighbourhood {
-            entity: self.entity_report(entity)?,
+            entity: entity_report(graph, entity)?,
             total,
             triples,
         })
@@ -235,22 +244,29 @@ impl Served {
 
     /// The relations, the most frequent first, each with an example.
     pub(crate) fn relations(&self, limit: usize) -> Result<Vec<RelationReport>> {
-        let store = &self.store;
+        let current = self.current();
+        let graph: &dyn Graph = &*current;
         let mut counted = Vec::new();
-        for id in 0..store.relation_bound() as u32 {
+        for id in 0..graph.relation_bound() as u32 {
             let relation = RelationId(id);
-            counted.push((store.relation_count(relation)?, relation));
+            let count = (graph.store()).map(|store| store.relation_count(relation));
+            counted.push((count.transpose()?, relation));
         }
-        counted.sort_by_key(|&(count, relation)| (usize::MAX - count, relation));
+        // a service does not say how many there are; a relation whose triples are gone is none
+        counted.retain(|(count, _)| *count != Some(0));
+        counted.sort_by_key(|&(count, relation)| (Reverse(count), relation));
         counted.truncate(limit);
         let mut reports = Vec::with_capacity(counted.len());
         for (triples, relation) in counted {
-            let first = store.triples_by_relation(relation)?.next().transpose()?;
+            let first = match graph.store() {
+                Some(store) => store.triples_by_relation(relation)?.next().transpose()?,
+                None => None,
+            };
             reports.push(RelationReport {
-                name: store.relation_label(relation)?.into_owned(),
-                id: store.relation_term(relation)?.to_string(),
+                name: graph.relation_label(relation)?.into_owned(),
+                id: graph.relation_term(relation)?.to_string(),
                 triples,
-                example: first.map(|triple| self.fact(triple)).transpose()?,
+                example: first.map(|triple| fact(graph, triple)).transpose()?,
             });
         }
         Ok(reports)
@@ -263,9 +279,11 @@ impl Served {
         options: &SparqlOptions,
         format: ResultFormat,
     ) -> Result<(Vec<u8>, Written)> {
-        let store: &Store = &self.store;
         let mut out = Vec::new();
-        let written = sparql::write(store, query, options, format, &mut out)?;
+        let written = match self.current() {
+            Current::Store(store) => sparql::write(&store, query, options, format, &mut out)?,
+            Current::Service(service) => service.write_query(query, options, format, &mut out)?,
+        };
         Ok((out, written))
     }
 }
@@ -314,11 +332,11 @@ mod tests {
         // located_in stands in 8 of the facts, won in 4
         assert_eq!(
             (relations[0].name.as_str(), relations[0].triples),
-            ("located in", 8)
+            ("located in", Some(8))
         );
         assert_eq!(
             (relations[1].name.as_str(), relations[1].triples),
-            ("won", 4)
+            ("won", Some(4))
         );
     }
 }

@@ -5,10 +5,13 @@ mod look;
 mod overhear;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::ops::Deref;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use wherefore::config::LinkerConfig;
-use wherefore::graph::{self, Adjacency, Graph, Input, LoadOptions, Store, toy};
+use wherefore::graph::{
+    self, ChangeReport, ChangeSet, Graph, Input, LoadOptions, Service, ServiceConfig, Store, toy,
+};
 use wherefore::link::{Link, Linker};
 use wherefore::model::LanguageModel;
 use wherefore::model::language::{self, Cached};
@@ -45,7 +48,7 @@ pub(crate) struct Method {
 /// One graph with its pipelines.
 pub(crate) struct Served {
     pub(crate) name: String,
-    pub(crate) store: Store,
+    live: Live,
     pub(crate) examples: Vec<String>,
     pipelines: BTreeMap<String, Pipeline>,
     default_method: String,
@@ -84,7 +87,7 @@ impl Engine {
         let default_method = config.default_method.clone().unwrap_or_default();
         let mut graphs = BTreeMap::new();
         for (name, graph) in &config.graphs {
-            let (store, unpacked) = open_store(name, &graph.path)?;
+            let (live, unpacked) = open_graph(name, &graph.path)?;
             let mut linkers = Linkers::default();
             let mut pipelines = BTreeMap::new();
             for (method, Method { config, .. }) in &methods {
@@ -105,7 +108,7 @@ impl Engine {
                 name.clone(),
                 Served {
                     name: name.clone(),
-                    store,
+                    live,
                     examples: match (graph.examples.as_slice(), graph.path.as_str()) {
                         ([], "@toy") => TOY_EXAMPLES.map(str::to_owned).into(),
                         (given, _) => given.to_vec(),
@@ -130,12 +133,12 @@ impl Engine {
     /// Computes what every method keeps for its graph, so that the first asker need not wait.
     pub(crate) fn warm(&self) -> Result<(), Problem> {
         for served in self.graphs.values() {
-            let entity = served.some_entity()?;
+            let graph = served.current();
+            let entity = some_entity(&*graph)?;
             for pipeline in served.pipelines.values() {
                 // a word that no name is, for the part of linking that whole names do not need
                 let question = Question::new("xqzjk wqxzv");
-                let store = &served.store;
-                pipeline.linker.mentions(&question, store)?;
+                pipeline.linker.mentions(&question, &*graph)?;
                 if let Some(entity) = entity {
                     let links = [Link {
                         entity,
@@ -143,7 +146,7 @@ impl Engine {
                         span: None,
                         score: 1.0,
                     }];
-                    pipeline.retriever.retrieve(&question, &links, store)?;
+                    pipeline.retriever.retrieve(&question, &links, &*graph)?;
                 }
             }
         }
@@ -212,17 +215,76 @@ impl Served {
         })
     }
 
-    /// An entity with triples and a name, for warming up.
-    fn some_entity(&self) -> Result<Option<graph::EntityId>, Problem> {
-        let most = self.store.entity_bound().min(1000) as u32;
-        for id in 0..most {
-            let entity = graph::EntityId(id);
-            if self.store.is_named(entity)? && self.store.degree(entity)? > 0 {
-                return Ok(Some(entity));
-            }
+    /// The graph as it is now. Whoever holds it sees no change until the next call.
+    pub(crate) fn current(&self) -> Current {
+        match &self.live {
+            Live::Store(store) => Current::Store(newest(store)),
+            Live::Service(service) => Current::Service(Arc::clone(service)),
         }
-        Ok(None)
     }
+
+    /// Makes changes; whoever asks from now on sees them.
+    pub(crate) fn change(&self, changes: &ChangeSet) -> Result<ChangeReport, Problem> {
+        let Live::Store(live) = &self.live else {
+            let message = format!("the graph `{}` is a service of somebody else", self.name);
+            return Err(Problem::unprocessable("not-ours", message)
+                .hint("change it where it lies; its changes are seen here"));
+        };
+        let (next, report) = newest(live).change(changes)?;
+        *live.write().unwrap_or_else(PoisonError::into_inner) = next;
+        Ok(report)
+    }
+}
+
+/// Where a graph comes from.
+enum Live {
+    Store(RwLock<Store>),
+    Service(Arc<Service>),
+}
+
+/// A graph as it is at one moment.
+pub(crate) enum Current {
+    Store(Store),
+    Service(Arc<Service>),
+}
+
+impl Deref for Current {
+    type Target = dyn Graph;
+
+    fn deref(&self) -> &Self::Target {
+        match self {
+            Current::Store(store) => store,
+            Current::Service(service) => &**service,
+        }
+    }
+}
+
+/// The store as its folder is now. A folder that cannot be read now is served as it was.
+fn newest(live: &RwLock<Store>) -> Store {
+    let current = live.read().unwrap_or_else(PoisonError::into_inner).clone();
+    match current.refreshed() {
+        Ok(Some(_)) => {
+            let mut held = live.write().unwrap_or_else(PoisonError::into_inner);
+            // another thread may have been here, and perhaps it saw more
+            if let Ok(Some(newer)) = held.refreshed() {
+                *held = newer;
+            }
+            held.clone()
+        }
+        Ok(None) | Err(_) => current,
+    }
+}
+
+/// An entity with triples and a name, for warming up.
+fn some_entity(graph: &dyn Graph) -> Result<Option<graph::EntityId>, Problem> {
+    let most = graph.entity_bound().min(1000) as u32;
+    for id in 0..most {
+        let entity = graph::EntityId(id);
+        if graph.is_named(entity)? && graph.degree(entity)? > 0 {
+            return Ok(Some(entity));
+        }
+    }
+    Ok(None)
 }
 
 /// The beginning of a text that somebody sent, for a message about it.
@@ -246,14 +308,19 @@ impl Linkers {
     }
 }
 
-/// Opens a graph folder, or unpacks the sample: all doors, SPARQL too, read folders.
-fn open_store(name: &str, path: &str) -> Result<(Store, Option<tempfile::TempDir>)> {
+/// Opens a graph folder or a service, or unpacks the sample: all doors, SPARQL too, read folders.
+fn open_graph(name: &str, path: &str) -> Result<(Live, Option<tempfile::TempDir>)> {
     let failed = |source| Error::Graph {
         name: name.to_owned(),
         source,
     };
+    let of = |store| Live::Store(RwLock::new(store));
+    if let Some(config) = ServiceConfig::named(path).map_err(failed)? {
+        let service = Service::open(config).map_err(failed)?;
+        return Ok((Live::Service(Arc::new(service)), None));
+    }
     if path != "@toy" {
-        return Ok((Store::open(path).map_err(failed)?, None));
+        return Ok((of(Store::open(path).map_err(failed)?), None));
     }
     let io = |source| Error::System {
         action: "unpack the sample graph into the folder for temporary files",
@@ -268,7 +335,7 @@ fn open_store(name: &str, path: &str) -> Result<(Store, Option<tempfile::TempDir
     let out = folder.path().join("toy");
     let options = LoadOptions::default();
     graph::load(&[Input::File(file)], &out, &options, &|_| {}).map_err(failed)?;
-    Ok((Store::open(&out).map_err(failed)?, Some(folder)))
+    Ok((of(Store::open(&out).map_err(failed)?), Some(folder)))
 }
 
 #[cfg(test)]

@@ -423,7 +423,7 @@ function showTable(answer, by = 3, down = true) {
 }
 
 function showQuery(answer) {
-  const found = [["Logical form", answer.logical_form], ["SPARQL", answer.sparql]].filter(([, text]) => text);
+  const found = [["Read as", answer.reading], ["Logical form", answer.logical_form], ["SPARQL", answer.sparql]].filter(([, text]) => text);
   $("tab-query").hidden = !found.length;
   if (!found.length && $("tab-query").getAttribute("aria-selected") === "true") chooseTab($("tab-network"));
   $("query").replaceChildren(...found.flatMap(([name, text]) => [el("h3", {}, name), el("pre", { tabIndex: 0 }, text)]));

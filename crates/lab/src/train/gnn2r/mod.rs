@@ -22,7 +22,7 @@ use wherefore::model::gnn2r::{Batch, Config, Network, Pair, Reader, Shape, margi
 use wherefore::model::tensor::{Device, Tensor};
 use wherefore::model::{Encoder, Random, encode};
 use wherefore::retrieve::gnn2r::ANSWERING;
-use wherefore::retrieve::qr_gat::NEIGHBOURHOOD;
+use wherefore::retrieve::network::NEIGHBOURHOOD;
 use wherefore::retrieve::relation_texts_to_states;
 
 use super::course::{Course, Lesson, batches, best};

@@ -22,7 +22,6 @@
 
 mod affinity;
 mod align;
-mod follow;
 mod kinds;
 mod plans;
 mod reading;
@@ -30,23 +29,23 @@ mod reading;
 use std::sync::Arc;
 use std::time::Instant;
 
-use hashbrown::{HashMap, HashSet};
 use serde::{Deserialize, Serialize};
 use wherefore_graph::names::normalise;
-use wherefore_graph::{Edge, EntityId, Graph, Hop, Subgraph, Triple};
+use wherefore_graph::{Direction, EntityId, Graph, Hop};
 use wherefore_model::{Encoder, encode};
 
 use self::affinity::RelationWords;
 use self::align::{Aligner, Fit, Step};
-use self::follow::follow;
 use self::kinds::Kinds;
-use super::{Operation, Plan, Retriever, ScoredTriples, sigmoid};
+use super::follow::walk;
+use super::front::steps;
+use super::{Plan, Retriever, ScoredTriples, sigmoid};
 use crate::error::{Error, Result};
 use crate::link::Link;
 use crate::measure::Attributes;
 use crate::per_graph::PerGraph;
 use crate::question::Question;
-use crate::words::{stem, tokens};
+use crate::words::stem;
 
 /// κ
 const COVERAGE: f32 = 0.2;
@@ -57,12 +56,6 @@ const BACK: f32 = 0.5;
 /// What a step is worth that leads to what belongs to things, by a relation called after their
 /// kind: from a country against `country`.
 const BELONGS: f32 = 0.2;
-
-/// Things of the kind that is asked for that are kept of a step.
-const MAX_OF_KIND: usize = 8;
-
-/// Edges of one entity that are read while paths are grown.
-const MAX_EDGES: usize = 512;
 
 /// Paths that are kept of all lengths.
 const MAX_DONE: usize = 64;
@@ -191,7 +184,7 @@ impl Retriever for RelationWalk {
                 self.config.time_limit_ms
             )],
         };
-        self.walk(links, plans, notes, graph)
+        walk(links, plans, notes, self.config.max_triples, graph)
     }
 }
 
@@ -217,6 +210,8 @@ impl RelationWalk {
         let mut done: Vec<Scored> = Vec::new();
         for _ in 0..self.config.hops + MAX_THROUGH {
             let mut next = Vec::new();
+            let ends: Vec<EntityId> = layer.iter().flat_map(|p| &p.ends).copied().collect();
+            graph.prefetch(&ends, Direction::Both)?;
             for path in &layer {
                 if Instant::now() > deadline {
                     return Ok((best(done), false));
@@ -262,7 +257,13 @@ impl RelationWalk {
             return Ok(());
         }
         let last = path.steps.last().filter(|s| s.through).map(|s| s.hop);
-        for (hop, mut step) in self.steps(path, topic, kind, kinds, graph)? {
+        let before = path.steps.last().map(|s| s.hop);
+        let is_of_kind = |entity| match kind {
+            Some(kind) => kinds.is(entity, kind, graph),
+            None => Ok(false),
+        };
+        let from = (&path.ends[..], &path.before[..], before);
+        for (hop, mut step) in steps(from, topic, graph, self.config.sample, &is_of_kind)? {
             // out of a node without a name by the relation that led in: only back
             if last.is_some_and(|last| hop.undoes(&last)) {
                 continue;
@@ -294,7 +295,7 @@ impl RelationWalk {
             }
             let fit = match (kind, aligner.target()) {
                 _ if passing => Fit::Open,
-                (Some(_), _) if !step.of_kind.is_empty() => Fit::Kind,
+                (Some(_), _) if !step.notable.is_empty() => Fit::Kind,
                 (_, Some(word)) if are_called(&step.ends, word, graph)? => Fit::Called,
                 (Some(_), _) => Fit::OtherKind,
                 _ => Fit::Open,
@@ -317,175 +318,6 @@ impl RelationWalk {
             });
         }
         Ok(())
-    }
-
-    /// Every step that some of the path's ends can take, with the ends that were seen.
-    fn steps(
-        &self,
-        path: &Path,
-        topic: EntityId,
-        kind: Option<EntityId>,
-        kinds: &Kinds,
-        graph: &dyn Graph,
-    ) -> Result<Vec<(Hop, Taken)>> {
-        let naming = graph.naming_relations();
-        let mut steps: HashMap<Hop, Taken> = HashMap::new();
-        let last = path.steps.last().map(|s| s.hop);
-        for &entity in &path.ends {
-            for (forward, edges) in [
-                (true, graph.outgoing(entity)?),
-                (false, graph.incoming(entity)?),
-            ] {
-                // rows are sorted by relation; of a long row every relation is still seen
-                let mut at = 0;
-                while at < edges.len() {
-                    let relation = edges[at].relation;
-                    let end = at + edges[at..].partition_point(|e| e.relation == relation);
-                    if !naming.contains(&relation) {
-                        let hop = Hop { relation, forward };
-                        let taken = steps.entry(hop).or_default();
-                        let before = match last {
-                            Some(last) if hop.undoes(&last) => &path.before[..],
-                            _ => &[],
-                        };
-                        let back = |e: EntityId| e == topic || before.contains(&e);
-                        let some = &edges[at..end.min(at + MAX_EDGES)];
-                        taken.add(some, &back, self.config.sample);
-                        if let Some(kind) = kind {
-                            taken.add_kind(some, &back, kind, kinds, graph)?;
-                        }
-                    }
-                    at = end;
-                }
-            }
-        }
-        let mut steps: Vec<(Hop, Taken)> = steps.into_iter().collect();
-        for (_, taken) in &mut steps {
-            if taken.ends.is_empty() {
-                taken.only_back = true;
-                taken.ends = std::mem::take(&mut taken.back);
-            }
-        }
-        steps.sort_by_key(|(hop, _)| *hop);
-        Ok(steps)
-    }
-
-    /// Walks the plans in full.
-    fn walk(
-        &self,
-        links: &[Link],
-        plans: Vec<Plan>,
-        mut notes: Vec<String>,
-        graph: &dyn Graph,
-    ) -> Result<ScoredTriples> {
-        let mut scores: HashMap<Triple, f32> = HashMap::new();
-        let mut triples: Vec<Triple> = Vec::new();
-        let mut ends: HashMap<EntityId, f32> = HashMap::new();
-        let mut cut = false;
-        for plan in &plans {
-            let left = self.config.max_triples.saturating_sub(triples.len());
-            let (walked, reached, whole) = follow(plan, graph, left)?;
-            cut |= !whole;
-            for triple in walked {
-                let score = scores.entry(triple).or_insert_with(|| {
-                    triples.push(triple);
-                    0.0
-                });
-                *score = score.max(plan.score);
-            }
-            for end in reached {
-                if graph.is_named(end)? {
-                    let score = ends.entry(end).or_insert(0.0);
-                    *score = score.max(plan.score);
-                }
-            }
-        }
-        if cut {
-            notes.push(format!(
-                "only {} triples were walked",
-                self.config.max_triples
-            ));
-        }
-        let mut seeds: Vec<EntityId> = links.iter().map(|l| l.entity).collect();
-        for plan in &plans {
-            // a kind of thing is a topic that nobody linked
-            if !seeds.contains(&plan.topic) {
-                seeds.push(plan.topic);
-            }
-        }
-        let subgraph = Subgraph::from_triples(&seeds, &triples);
-        let triple_scores = (0..subgraph.triples().len())
-            .map(|i| scores.get(&subgraph.triple(i)).copied().unwrap_or(0.0))
-            .collect();
-        let entity_scores = subgraph
-            .entities()
-            .iter()
-            .map(|e| ends.get(e).copied().unwrap_or(0.0))
-            .collect();
-        Ok(ScoredTriples {
-            topics: seeds.iter().filter_map(|&s| subgraph.find(s)).collect(),
-            subgraph,
-            triple_scores,
-            entity_scores,
-            plans,
-            notes,
-            ..ScoredTriples::default()
-        })
-    }
-}
-
-/// What a step leads to.
-#[derive(Default)]
-struct Taken {
-    /// Entities that can take it.
-    takers: usize,
-    /// Some of its ends, each once.
-    ends: Vec<EntityId>,
-    /// Some of those that are of the kind that is asked for.
-    of_kind: Vec<EntityId>,
-    /// Some of those that lead back.
-    back: Vec<EntityId>,
-    /// Whether `ends` are of the latter kind.
-    only_back: bool,
-    seen: HashSet<EntityId>,
-}
-
-impl Taken {
-    /// Looks among all ends for things of a kind: of the ends that a country has, few are lakes.
-    fn add_kind(
-        &mut self,
-        edges: &[Edge],
-        is_back: &dyn Fn(EntityId) -> bool,
-        kind: EntityId,
-        kinds: &Kinds,
-        graph: &dyn Graph,
-    ) -> Result<()> {
-        for edge in edges {
-            if self.of_kind.len() == MAX_OF_KIND {
-                break;
-            }
-            if !is_back(edge.entity) && kinds.is(edge.entity, kind, graph)? {
-                self.of_kind.push(edge.entity);
-            }
-        }
-        Ok(())
-    }
-
-    fn add(&mut self, edges: &[Edge], is_back: &dyn Fn(EntityId) -> bool, sample: usize) {
-        self.takers += 1;
-        for edge in edges {
-            if self.ends.len() == sample {
-                break;
-            }
-            if !self.seen.insert(edge.entity) {
-                continue;
-            }
-            if is_back(edge.entity) {
-                self.back.push(edge.entity);
-            } else {
-                self.ends.push(edge.entity);
-            }
-        }
     }
 }
 
@@ -527,41 +359,13 @@ fn most(entities: &[EntityId], graph: &dyn Graph, is_so: impl Fn(&str) -> bool) 
     Ok(so * 2 > looked.len())
 }
 
-/// Where the label stands in the question, as a byte range.
-fn label_span(text: &str, label: &str) -> Option<(usize, usize)> {
-    let label = normalise(label);
-    let count = label.split(' ').count();
-    let words = tokens(text);
-    words.windows(count.max(1)).find_map(|window| {
-        let (first, last) = (window.first()?, window.last()?);
-        [last.end, last.bare_end]
-            .into_iter()
-            .find(|&end| normalise(&text[first.start..end]) == label)
-            .map(|end| (first.start, end))
-    })
-}
-
 #[cfg(test)]
 mod tests {
-    use wherefore_graph::{MemoryGraph, toy};
+    use wherefore_graph::toy;
 
+    use super::super::follow::{follow, tests::movies};
     use super::*;
     use crate::link::{Linker, Names, NamesConfig};
-
-    pub(super) fn movies() -> MemoryGraph {
-        MemoryGraph::from_names([
-            ("Alien", "directed_by", "Ridley Scott"),
-            ("Alien", "starred_actors", "Sigourney Weaver"),
-            ("Alien", "release_year", "1979"),
-            ("Alien", "written_by", "Dan Bannon"),
-            ("Gladiator", "directed_by", "Ridley Scott"),
-            ("Gladiator", "starred_actors", "Russell Crowe"),
-            ("Gladiator", "release_year", "2000"),
-            ("Ghostbusters", "starred_actors", "Sigourney Weaver"),
-            ("Ghostbusters", "directed_by", "Ivan Reitman"),
-            ("Ghostbusters", "has_genre", "Comedy"),
-        ])
-    }
 
     fn plan(text: &str, graph: &dyn Graph) -> (Vec<String>, Vec<String>) {
         let question = Question::new(text);
@@ -628,14 +432,5 @@ mod tests {
         let walk = RelationWalk::new(RelationWalkConfig::default()).unwrap();
         let scored = walk.retrieve(&question, &links, &graph).unwrap();
         assert!(scored.plans.is_empty() && scored.subgraph.triples().is_empty());
-    }
-
-    #[test]
-    fn labels_are_found_in_the_question() {
-        assert_eq!(
-            label_span("who is Lou_Seal's friend", "Lou Seal"),
-            Some((7, 15))
-        );
-        assert_eq!(label_span("who is it", "Lou Seal"), None);
     }
 }

@@ -16,12 +16,13 @@ use std::time::{Duration, Instant};
 
 use wherefore_graph::{EntityId, Graph, Hop};
 
+use super::super::follow::follow;
+use super::super::label_span;
 use super::affinity::{Affinity, RelationWords};
 use super::align::{Aligner, Fit, STRONG};
-use super::follow::follow;
 use super::kinds::Kinds;
 use super::reading::Reading;
-use super::{Plan, RelationWalk, Scored, label_span, sigmoid};
+use super::{Plan, RelationWalk, Scored, sigmoid};
 use crate::error::Result;
 use crate::link::Link;
 use crate::measure::{Asked, Attributes, Operation, value};

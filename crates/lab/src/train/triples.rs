@@ -1,4 +1,5 @@
-//! Training of QR-GAT:
+//! Training of networks that score the triples of a neighbourhood (QR-GAT, the distance scorer), or
+//! its entities (PNA):
 //!
 //! ```text
 //! L = mean over questions of  Σ_e w_e·BCE(s_e, y_e) / Σ_e w_e        w_e = β where y_e, else 1
@@ -7,7 +8,8 @@
 //! β is `positive_weight`; the bias of the network that is kept is lowered by ln β, so that its
 //! confidences are those of an unweighted loss. With `answers`, the same sum runs over both ends
 //! of each triple: an end is positive if it is an answer and the triple is positive, and does not
-//! count if it is an answer and the triple is not. Both sums count alike.
+//! count if it is an answer and the triple is not. Both sums count alike. Where entities are scored,
+//! the sums run over these: one is positive if it lies at the end of a positive triple.
 //!
 //! After each pass the validation questions are scored by the code that answers. What counts is
 //! the mean of triple recall at each of `ks`, and where that is equal, as in small graphs, the share
@@ -18,31 +20,59 @@ use std::path::Path;
 
 use serde_json::json;
 use wherefore::model::checkpoint::{self, Checkpoint, Description};
-use wherefore::model::qr_gat::{Batch, Network, Subgraph, Table, loss};
+use wherefore::model::qr_gat::{Subgraph, Table, loss};
+use wherefore::model::scoring::TripleNetwork;
 use wherefore::model::tensor::{Device, Tensor};
-use wherefore::model::{Encoder, Random, encode};
-use wherefore::retrieve::qr_gat::NEIGHBOURHOOD;
+use wherefore::model::{Encoder, Random, distance_mlp, encode, pna, qr_gat};
+use wherefore::retrieve::network::NEIGHBOURHOOD;
 use wherefore::retrieve::{entity_texts_to_vectors, relation_texts_to_vectors};
 
-use super::config::TrainConfig;
+use super::config::{TrainConfig, Usual};
 use super::course::{Course, Lesson, batches, best};
 use super::examples::Example;
 use super::judge::{Judge, Judged};
-use super::targets::targets;
+use super::targets::{entity_targets, targets};
 use super::{Epoch, Material, Progress, Task, Trained, topic_flags, work_folder};
 use crate::error::{Error, Result};
 
-/// Trains a QR-GAT.
-pub fn qr_gat(
+/// A network that is trained here.
+pub trait Pupil: TripleNetwork<Sizes: Usual> {
+    /// What each row of its logits is about.
+    const SCORES: Scores;
+}
+
+/// What a network scores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scores {
+    /// Triples, and their ends as answers.
+    Triples,
+    /// Entities.
+    Entities,
+}
+
+impl Pupil for qr_gat::Network {
+    const SCORES: Scores = Scores::Triples;
+}
+
+impl Pupil for distance_mlp::Network {
+    const SCORES: Scores = Scores::Triples;
+}
+
+impl Pupil for pna::Network {
+    const SCORES: Scores = Scores::Entities;
+}
+
+/// Trains a network that scores neighbourhoods.
+pub fn network<N: Pupil>(
     task: &Task<'_>,
-    config: &TrainConfig,
+    config: &TrainConfig<N::Sizes>,
     device: &Device,
     see: &mut dyn FnMut(Progress),
 ) -> Result<Trained> {
     config.check()?;
     let work = work_folder(task)?;
     let encoder = encode::open(&config.encoder)?;
-    let run = Run::prepare(task, config, &*encoder, device, &work, see)?;
+    let run = Run::<N>::prepare(task, config, &*encoder, device, &work, see)?;
     let course = Course {
         seed: run.config.seed,
         epochs: run.config.epochs,
@@ -67,11 +97,11 @@ pub fn qr_gat(
 }
 
 /// A training with everything that does not change while it learns.
-struct Run<'a> {
+struct Run<'a, N: Pupil> {
     task: &'a Task<'a>,
-    config: TrainConfig,
+    config: TrainConfig<N::Sizes>,
     device: &'a Device,
-    description: Description,
+    description: Description<N::Sizes>,
     material: Material,
     judge: Judge,
     questions: Vec<f32>, // [questions, dim]
@@ -79,17 +109,17 @@ struct Run<'a> {
     relations: Vec<f32>, // [relations, dim]
 }
 
-impl<'a> Run<'a> {
+impl<'a, N: Pupil> Run<'a, N> {
     fn prepare(
         task: &'a Task<'a>,
-        config: &TrainConfig,
+        config: &TrainConfig<N::Sizes>,
         encoder: &dyn Encoder,
         device: &'a Device,
         work: &Path,
         see: &mut dyn FnMut(Progress),
     ) -> Result<Self> {
         let mut config = config.clone();
-        config.sizes.dim = encoder.dim();
+        config.sizes = N::for_dim(config.sizes, encoder.dim());
         let chosen = (&config.neighbourhood, config.valid_questions, config.seed);
         let material = Material::prepare(task, chosen, work, has_positives, see)?;
         let examples = &material.examples;
@@ -100,7 +130,7 @@ impl<'a> Run<'a> {
         })?;
         let relations = relation_texts_to_vectors(encoder, &examples.relations)?;
         let mut description =
-            Description::qr_gat(config.sizes.clone(), encoder.name(), config.seed);
+            Description::of::<N>(config.sizes.clone(), encoder.name(), config.seed);
         description.data.clone_from(&task.data);
         let notes = &mut description.training;
         notes.insert(
@@ -130,24 +160,24 @@ impl<'a> Run<'a> {
     }
 }
 
-impl Lesson for Run<'_> {
-    type Network = Network;
+impl<N: Pupil> Lesson for Run<'_, N> {
+    type Network = N;
     type Judged = Judged;
 
-    fn description(&self) -> &Description {
+    fn description(&self) -> &Description<N::Sizes> {
         &self.description
     }
 
-    fn first_network(&self) -> Result<Network> {
+    fn first_network(&self) -> Result<N> {
         let sizes = &self.config.sizes;
         let Some(init) = self.task.init else {
             let mut random = Random::stream(self.config.seed, 0);
-            return Ok(Network::new(sizes.clone(), &mut random, self.device)?);
+            return Ok(N::untrained(sizes.clone(), &mut random, self.device)?);
         };
-        let given: Checkpoint = Checkpoint::load(init, self.device)?;
+        let given: Checkpoint<N> = Checkpoint::load(init, self.device)?;
         let found = &given.description;
         let same_encoder = found.encoder == self.description.encoder;
-        if !same_encoder || Network::shapes(&found.sizes) != Network::shapes(sizes) {
+        if !same_encoder || N::shapes(&found.sizes) != N::shapes(sizes) {
             return Err(Error::BadSetting(format!(
                 "the network in `{}` has other sizes or another encoder",
                 init.display()
@@ -167,33 +197,36 @@ impl Lesson for Run<'_> {
         )
     }
 
-    fn loss(&self, network: &Network, batch: &[usize], random: &mut Random) -> Result<Tensor> {
+    fn loss(&self, network: &N, batch: &[usize], random: &mut Random) -> Result<Tensor> {
         let examples: Vec<Example<'_>> = batch
             .iter()
             .map(|i| self.material.examples.get(*i))
             .collect();
         let topics: Vec<Vec<bool>> = examples.iter().map(topic_flags).collect();
-        let dim = self.config.sizes.dim;
+        let dim = N::dim(&self.config.sizes);
         let subgraphs: Vec<Subgraph<'_>> = (examples.iter().zip(&topics))
             .map(|(example, topics)| subgraph(example, topics, &self.questions, dim))
             .collect();
-        let batch = Batch::new(
-            &self.config.sizes,
+        let (entities, relations) = (
+            Table::new(&self.entities, dim)?,
+            Table::new(&self.relations, dim)?,
+        );
+        let logits = network.logits(
             &subgraphs,
-            &Table::new(&self.entities, dim)?,
-            &Table::new(&self.relations, dim)?,
+            [&entities, &relations],
+            Some(random),
             self.device,
         )?;
-        let logits = network.forward(&batch, Some(random))?;
-        let (labels, weights) = targets(
-            &examples,
-            self.config.sizes.outputs(),
-            self.config.positive_weight,
-        );
+        let outputs = logits.dims()[1];
+        let weight = self.config.positive_weight;
+        let (labels, weights) = match N::SCORES {
+            Scores::Triples => targets(&examples, outputs, weight),
+            Scores::Entities => entity_targets(&examples, outputs, weight),
+        };
         Ok(loss(&logits, &labels, weights)?)
     }
 
-    fn judge(&self, network: &Network) -> Result<Judged> {
+    fn judge(&self, network: &N) -> Result<Judged> {
         self.judge.look(
             network,
             &self.material.examples,
@@ -205,7 +238,7 @@ impl Lesson for Run<'_> {
         new.is_better_than(old)
     }
 
-    fn keep(&self, network: &Network, epochs: &[Epoch]) -> Result<()> {
+    fn keep(&self, network: &N, epochs: &[Epoch]) -> Result<()> {
         let mut description = self.description.clone();
         let valid = epochs.last().map(|epoch| &epoch.valid);
         description.metrics.insert("valid".into(), json!(valid));

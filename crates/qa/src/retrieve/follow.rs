@@ -1,10 +1,72 @@
-//! Walks a plan in full.
+//! Walks plans in full.
 
-use hashbrown::HashSet;
-use wherefore_graph::{EntityId, Graph, Hop, Step, Triple, edges_by_relation};
+use hashbrown::{HashMap, HashSet};
+use wherefore_graph::{Direction, EntityId, Graph, Hop, Step, Subgraph, Triple, edges_by_relation};
 
-use super::Plan;
+use super::{Plan, ScoredTriples};
 use crate::error::Result;
+use crate::link::Link;
+
+/// What the plans lead to, at most so many triples: a triple and an end score as the best plan that
+/// has them.
+pub(super) fn walk(
+    links: &[Link],
+    plans: Vec<Plan>,
+    mut notes: Vec<String>,
+    max_triples: usize,
+    graph: &dyn Graph,
+) -> Result<ScoredTriples> {
+    let mut scores: HashMap<Triple, f32> = HashMap::new();
+    let mut triples: Vec<Triple> = Vec::new();
+    let mut ends: HashMap<EntityId, f32> = HashMap::new();
+    let mut cut = false;
+    for plan in &plans {
+        let left = max_triples.saturating_sub(triples.len());
+        let (walked, reached, whole) = follow(plan, graph, left)?;
+        cut |= !whole;
+        for triple in walked {
+            let score = scores.entry(triple).or_insert_with(|| {
+                triples.push(triple);
+                0.0
+            });
+            *score = score.max(plan.score);
+        }
+        for end in reached {
+            if graph.is_named(end)? {
+                let score = ends.entry(end).or_insert(0.0);
+                *score = score.max(plan.score);
+            }
+        }
+    }
+    if cut {
+        notes.push(format!("only {max_triples} triples were walked"));
+    }
+    let mut seeds: Vec<EntityId> = links.iter().map(|l| l.entity).collect();
+    for plan in &plans {
+        // a kind of thing is a topic that nobody linked
+        if !seeds.contains(&plan.topic) {
+            seeds.push(plan.topic);
+        }
+    }
+    let subgraph = Subgraph::from_triples(&seeds, &triples);
+    let triple_scores = (0..subgraph.triples().len())
+        .map(|i| scores.get(&subgraph.triple(i)).copied().unwrap_or(0.0))
+        .collect();
+    let entity_scores = subgraph
+        .entities()
+        .iter()
+        .map(|e| ends.get(e).copied().unwrap_or(0.0))
+        .collect();
+    Ok(ScoredTriples {
+        topics: seeds.iter().filter_map(|&s| subgraph.find(s)).collect(),
+        subgraph,
+        triple_scores,
+        entity_scores,
+        plans,
+        notes,
+        ..ScoredTriples::default()
+    })
+}
 
 /// The triples of a plan that lead to an end, its ends, and whether that is all of them. What is
 /// then done with the ends is left open; the values that are looked at for it are among the
@@ -77,6 +139,13 @@ fn layers(
         let back = |e: EntityId| e == topic || returns && before.binary_search(&e).is_ok();
         let mut layer = Vec::new();
         let mut only_back = Vec::new();
+        graph.prefetch(
+            &front,
+            match hop.forward {
+                true => Direction::Outgoing,
+                false => Direction::Incoming,
+            },
+        )?;
         for &entity in &front {
             let edges = if hop.forward {
                 graph.outgoing(entity)?
@@ -125,11 +194,25 @@ fn leading(layers: &[Vec<Step>], ends: &[EntityId]) -> Vec<Triple> {
 }
 
 #[cfg(test)]
-mod tests {
-    use wherefore_graph::NameMatch;
+pub(super) mod tests {
+    use wherefore_graph::{MemoryGraph, NameMatch};
 
-    use super::super::tests::movies;
     use super::*;
+
+    pub(in crate::retrieve) fn movies() -> MemoryGraph {
+        MemoryGraph::from_names([
+            ("Alien", "directed_by", "Ridley Scott"),
+            ("Alien", "starred_actors", "Sigourney Weaver"),
+            ("Alien", "release_year", "1979"),
+            ("Alien", "written_by", "Dan Bannon"),
+            ("Gladiator", "directed_by", "Ridley Scott"),
+            ("Gladiator", "starred_actors", "Russell Crowe"),
+            ("Gladiator", "release_year", "2000"),
+            ("Ghostbusters", "starred_actors", "Sigourney Weaver"),
+            ("Ghostbusters", "directed_by", "Ivan Reitman"),
+            ("Ghostbusters", "has_genre", "Comedy"),
+        ])
+    }
 
     #[test]
     fn only_triples_that_lead_to_an_end_are_evidence() {

@@ -1,8 +1,7 @@
-//! Scores the triples around the topics with a trained QR-GAT.
+//! Scores the triples around the topics with a trained network: QR-GAT, the distance scorer or PNA.
 //!
-//! Xu, Guo, Zhang and Fu, "Query-Aware Graph Attention for Precise Subgraph Retrieval in
-//! Knowledge-Augmented Reasoning"; the network and its equations are in
-//! [`wherefore_model::qr_gat`]:
+//! The networks and their equations are in [`wherefore_model::qr_gat`],
+//! [`wherefore_model::distance_mlp`] and [`wherefore_model::pna`]:
 //!
 //! ```text
 //! s(t) = σ(logit of t)        s(e) = σ(max over ends of triples at e of their logit as an answer)
@@ -23,9 +22,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 use wherefore_graph::{EntityId, Graph};
 use wherefore_model::checkpoint::Checkpoint;
-use wherefore_model::qr_gat::{Rows, Scorer, Scratch, Subgraph, Table};
+use wherefore_model::qr_gat::{Rows, Subgraph, Table};
+use wherefore_model::scoring::{TripleNetwork, TripleScorer};
 use wherefore_model::tensor::Device;
-use wherefore_model::{Encoder, encode};
+use wherefore_model::{Encoder, distance_mlp, encode, pna, qr_gat};
 
 use super::neighbourhood::{Neighbourhood, NeighbourhoodConfig};
 use super::vectors::{entity_vectors, relation_vectors};
@@ -40,10 +40,10 @@ pub use parts::{Parts, PartsReport};
 /// The key under which a checkpoint's training notes keep its neighbourhoods.
 pub const NEIGHBOURHOOD: &str = "neighbourhood";
 
-/// Settings of [`QrGat`].
+/// Settings of [`NetworkRetriever`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct QrGatConfig {
+pub struct NetworkConfig {
     /// The checkpoint's folder.
     pub model: PathBuf,
     /// The encoder, where it lies elsewhere than when the checkpoint was trained.
@@ -54,10 +54,20 @@ pub struct QrGatConfig {
     pub neighbourhood: Option<NeighbourhoodConfig>,
 }
 
+/// Retrieves with a trained QR-GAT.
+pub type QrGat = NetworkRetriever<qr_gat::Network>;
+/// Retrieves with a trained distance scorer, as SubgraphRAG does.
+pub type DistanceMlp = NetworkRetriever<distance_mlp::Network>;
+/// Retrieves with a trained PNA network over entities.
+pub type Pna = NetworkRetriever<pna::Network>;
+
+/// Room that a network's scorer needs.
+type Room<N> = <<N as TripleNetwork>::Scorer as TripleScorer>::Scratch;
+
 /// Retrieves with a trained network.
-pub struct QrGat {
+pub struct NetworkRetriever<N: TripleNetwork> {
     identity: String,
-    scorer: Scorer,
+    scorer: N::Scorer,
     encoder: Arc<dyn Encoder>,
     neighbourhood: NeighbourhoodConfig,
     /// What lies in the graph's folder; none where nothing does.
@@ -65,16 +75,16 @@ pub struct QrGat {
     /// Parts of a graph's relations, where nothing lies in its folder.
     relations: PerGraph<Vec<f32>>,
     /// Rooms that no question is using.
-    scratch: Mutex<Vec<Scratch>>,
+    scratch: Mutex<Vec<Room<N>>>,
 }
 
-impl QrGat {
+impl<N: TripleNetwork> NetworkRetriever<N> {
     /// Reads the checkpoint and opens its encoder.
-    pub fn new(config: &QrGatConfig) -> Result<Self> {
+    pub fn new(config: &NetworkConfig) -> Result<Self> {
         if config.model.as_os_str().is_empty() {
-            return Err(Error::NoModel { method: "qsrag" });
+            return Err(Error::NoModel { method: N::METHOD });
         }
-        let checkpoint = Checkpoint::load(&config.model, &Device::Cpu)?;
+        let checkpoint: Checkpoint<N> = Checkpoint::load(&config.model, &Device::Cpu)?;
         let description = &checkpoint.description;
         let name = config.encoder.as_ref().unwrap_or(&description.encoder.name);
         let encoder = encode::open(name)?;
@@ -91,7 +101,7 @@ impl QrGat {
         neighbourhood.check()?;
         Ok(Self {
             identity: checkpoint.identity().to_owned(),
-            scorer: Scorer::new(&checkpoint.network)?,
+            scorer: checkpoint.network.scorer()?,
             encoder,
             neighbourhood,
             parts: PerGraph::default(),
@@ -103,11 +113,12 @@ impl QrGat {
     /// Computes what does not depend on questions for a whole graph and keeps it in its folder.
     /// `see` is told how many entities are done.
     pub fn index(&self, graph: &dyn Graph, see: &mut dyn FnMut(usize)) -> Result<PartsReport> {
-        parts::build(graph, &self.identity, &self.scorer, &*self.encoder, see)
+        let key = (N::METHOD, self.identity.as_str());
+        parts::build(graph, key, &self.scorer, &*self.encoder, see)
     }
 }
 
-impl Retriever for QrGat {
+impl<N: TripleNetwork> Retriever for NetworkRetriever<N> {
     fn retrieve(
         &self,
         question: &Question,
@@ -129,9 +140,7 @@ impl Retriever for QrGat {
         let (flags, triples) = (around.topic_flags(), around.plain_triples());
         let subgraph = &around.subgraph;
         let relations: Vec<u32> = subgraph.relations().iter().map(|r| r.0).collect();
-        let parts = self
-            .parts
-            .get(graph, || Parts::open(graph, &self.identity, &self.scorer))?;
+        let parts = self.parts.get(graph, || self.kept(graph))?;
 
         let mut scratch = self.room();
         let mut score = |entities: &[u32], rows: &dyn Rows, of_relations: &dyn Rows| {
@@ -186,7 +195,7 @@ impl Retriever for QrGat {
     }
 }
 
-impl QrGat {
+impl<N: TripleNetwork> NetworkRetriever<N> {
     /// How likely each entity is an answer.
     fn answers(
         &self,
@@ -218,13 +227,18 @@ impl QrGat {
             .collect()
     }
 
-    fn room(&self) -> Scratch {
+    /// The parts that the graph's folder keeps.
+    fn kept(&self, graph: &dyn Graph) -> Result<Option<Parts>> {
+        Parts::open(graph, (N::METHOD, self.identity.as_str()), &self.scorer)
+    }
+
+    fn room(&self) -> Room<N> {
         // rooms are put back whole, so a panic elsewhere leaves them sound
         let mut rooms = self.scratch.lock().unwrap_or_else(PoisonError::into_inner);
         rooms.pop().unwrap_or_default()
     }
 
-    fn leave(&self, scratch: Scratch) {
+    fn leave(&self, scratch: Room<N>) {
         let mut rooms = self.scratch.lock().unwrap_or_else(PoisonError::into_inner);
         rooms.push(scratch);
     }
@@ -242,7 +256,7 @@ mod tests {
     use super::*;
 
     /// An untrained network over the built-in table.
-    fn checkpoint(folder: &Path, answers: bool) -> QrGatConfig {
+    fn checkpoint(folder: &Path, answers: bool) -> NetworkConfig {
         let encoder = encode::open("static").unwrap();
         let sizes = Config {
             dim: encoder.dim(),
@@ -260,9 +274,9 @@ mod tests {
             None,
         )
         .unwrap();
-        QrGatConfig {
+        NetworkConfig {
             model: folder.to_owned(),
-            ..QrGatConfig::default()
+            ..NetworkConfig::default()
         }
     }
 
@@ -334,18 +348,13 @@ mod tests {
         let cut = report.folder.join("entities");
         std::fs::write(&cut, [0u8; 8]).unwrap();
         let again = QrGat::new(&config).unwrap();
-        let error = again
-            .parts
-            .get(&store, || {
-                Parts::open(&store, &again.identity, &again.scorer)
-            })
-            .unwrap_err();
+        let error = again.parts.get(&store, || again.kept(&store)).unwrap_err();
         assert!(error.hint().unwrap().contains("wherefore index"), "{error}");
     }
 
     #[test]
     fn a_missing_model_is_said() {
-        let error = QrGat::new(&QrGatConfig::default()).err().unwrap();
+        let error = QrGat::new(&NetworkConfig::default()).err().unwrap();
         assert!(error.hint().unwrap().contains("wherefore train qr-gat"));
     }
 }

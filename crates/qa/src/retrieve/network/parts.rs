@@ -1,12 +1,12 @@
-//! What QR-GAT computes of a graph's labels whatever is asked, kept in the graph's folder.
+//! What a network computes of a graph's labels whatever is asked, kept in the graph's folder.
 //!
 //! ```text
-//! index/qr-gat-KEY/manifest.json   graph, checkpoint, rows and widths
+//! index/METHOD-KEY/manifest.json   graph, checkpoint, rows and widths
 //!                  entities        f16 [entities, width], little-endian
 //!                  relations       f16 [relations, width]
 //! ```
 //!
-//! KEY is the beginning of the checkpoint's checksum. The folder is written aside and renamed; one
+//! METHOD is the network's, KEY the beginning of the checkpoint's checksum. The folder is written aside and renamed; one
 //! that was made for an earlier state of the graph counts as none.
 
 use std::fs::{self, File};
@@ -19,7 +19,8 @@ use half::slice::HalfFloatSliceExt;
 use serde::{Deserialize, Serialize};
 use wherefore_graph::{EntityId, Graph, Mapped};
 use wherefore_model::Encoder;
-use wherefore_model::qr_gat::{Projected, Scorer, Table};
+use wherefore_model::qr_gat::{Projected, Table};
+use wherefore_model::scoring::TripleScorer;
 
 use super::super::vectors::{entity_vectors, relation_vectors};
 use crate::error::{Error, Result};
@@ -63,10 +64,14 @@ pub struct PartsReport {
 
 impl Manifest {
     /// What must be there for this graph and checkpoint; none for graphs without a folder.
-    fn wanted(graph: &dyn Graph, checkpoint: &str, scorer: &Scorer) -> Option<(PathBuf, Self)> {
+    fn wanted<S: TripleScorer>(
+        graph: &dyn Graph,
+        (method, checkpoint): (&str, &str),
+        scorer: &S,
+    ) -> Option<(PathBuf, Self)> {
         let (folder, identity) = (graph.folder()?, graph.identity()?);
         let key = checkpoint.get(..16).unwrap_or(checkpoint);
-        let folder = folder.join(FOLDER).join(format!("qr-gat-{key}"));
+        let folder = folder.join(FOLDER).join(format!("{method}-{key}"));
         let manifest = Self {
             format: FORMAT,
             graph: identity.to_owned(),
@@ -81,10 +86,10 @@ impl Manifest {
 
 impl Parts {
     /// Maps what lies in the graph's folder; none where nothing does.
-    pub(super) fn open(
+    pub(super) fn open<S: TripleScorer>(
         graph: &dyn Graph,
-        checkpoint: &str,
-        scorer: &Scorer,
+        checkpoint: (&str, &str),
+        scorer: &S,
     ) -> Result<Option<Self>> {
         let Some((folder, wanted)) = Manifest::wanted(graph, checkpoint, scorer) else {
             return Ok(None);
@@ -135,10 +140,10 @@ impl Parts {
 }
 
 /// Computes the parts of a whole graph.
-pub(super) fn build(
+pub(super) fn build<S: TripleScorer>(
     graph: &dyn Graph,
-    checkpoint: &str,
-    scorer: &Scorer,
+    checkpoint: (&str, &str),
+    scorer: &S,
     encoder: &dyn Encoder,
     see: &mut dyn FnMut(usize),
 ) -> Result<PartsReport> {

@@ -1,0 +1,135 @@
+//! `wherefore label`: a language model picks the paths to learn from.
+
+use std::sync::Arc;
+
+use anyhow::Context;
+use serde::Serialize;
+use wherefore::model::LanguageModel;
+use wherefore::model::language::{self, Cached, Recording};
+use wherefore_lab::label::{self, LabelConfig, Labelled, Quality};
+use wherefore_lab::{questions, sweep};
+
+use crate::args::{Combine, Label};
+use crate::errors::Exit;
+use crate::open::open_for;
+use crate::output::Output;
+use crate::progress::{Progress, Unit};
+
+pub(crate) fn run(args: &Label, output: &Output) -> anyhow::Result<Exit> {
+    if let (Some(how), [first, second]) = (args.combine, args.files.as_slice()) {
+        let how = match how {
+            Combine::Union => label::Combine::Union,
+            Combine::Intersection => label::Combine::Intersection,
+        };
+        let done = label::combine(first, second, how, &args.out)
+            .with_context(|| format!("cannot combine into `{}`", args.out.display()))?;
+        return told(&done, None, args, output);
+    }
+    let (Some(path), Some(name)) = (&args.questions, &args.llm) else {
+        unreachable!("the parser asks for questions and a language model");
+    };
+    let mut asked = questions::read(path, args.format)
+        .with_context(|| format!("cannot read the questions `{}`", path.display()))?;
+    if let Some(limit) = args.limit {
+        asked.truncate(limit);
+    }
+    if let Some(count) = args.sample.filter(|count| *count < asked.len()) {
+        asked = sweep::sample(&asked, count, args.seed);
+    }
+    let graph = open_for(args.graph.as_deref(), asked.iter(), path)?;
+    let mut model: Arc<dyn LanguageModel> = language::open(name).map_err(wherefore::Error::from)?;
+    if !args.no_cache {
+        model = Arc::new(Cached::new(model, language::cache_folder()));
+    }
+    if let Some(path) = &args.record {
+        model = Arc::new(Recording::new(model, path).map_err(wherefore::Error::from)?);
+    }
+    let config = LabelConfig {
+        threads: args.threads,
+        ..LabelConfig::default()
+    };
+    let bar = Progress::begin("labelling", output);
+    let total = Some(asked.len() as u64);
+    let done = label::label(
+        graph.as_ref(),
+        &asked,
+        model.as_ref(),
+        &config,
+        &args.out,
+        &mut |so_far| {
+            bar.note(&format!(
+                "{} calls, {} tokens, {} without a pick",
+                so_far.llm.calls,
+                so_far.llm.prompt_tokens + so_far.llm.completion_tokens,
+                so_far.fallbacks
+            ));
+            bar.at(so_far.questions as u64, total, Unit::Count("questions"));
+        },
+    );
+    drop(bar);
+    let done = done.with_context(|| format!("cannot write the labels `{}`", args.out.display()))?;
+    let lines = label::read(&args.out)?;
+    let quality = label::quality(&lines, &asked, graph.as_ref())?;
+    told(
+        &done,
+        (quality.questions > 0).then_some(quality),
+        args,
+        output,
+    )
+}
+
+#[derive(Serialize)]
+struct Told<'a> {
+    #[serde(flatten)]
+    labelled: &'a Labelled,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    quality: Option<Quality>,
+}
+
+fn told(
+    done: &Labelled,
+    quality: Option<Quality>,
+    args: &Label,
+    output: &Output,
+) -> anyhow::Result<Exit> {
+    if output.json {
+        output.print_json(&Told {
+            labelled: done,
+            quality,
+        })?;
+        return Ok(Exit::Done);
+    }
+    let Labelled {
+        questions,
+        fallbacks,
+        without_paths,
+        offered,
+        picked,
+        llm,
+        ..
+    } = done;
+    let mut text = format!(
+        "{}\n{questions} questions; {picked} of {offered} candidates picked; {fallbacks} questions \
+         have shortest paths, because nothing was picked ({without_paths} of them have none)\n\
+         {} calls ({} from the cache), {} tokens read, {} written\n",
+        args.out.display(),
+        llm.calls,
+        llm.cached,
+        llm.prompt_tokens,
+        llm.completion_tokens,
+    );
+    if let Some(Quality {
+        questions,
+        weak,
+        refined,
+    }) = quality
+    {
+        text += &format!(
+            "against the relevant triples of {questions} questions: shortest paths precision {:.3} \
+             recall {:.3}, labels precision {:.3} recall {:.3}\n",
+            weak.0, weak.1, refined.0, refined.1
+        );
+    }
+    output.print(&text)?;
+    Ok(Exit::Done)
+}

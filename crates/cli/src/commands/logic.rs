@@ -1,0 +1,353 @@
+//! `wherefore logic`: a logical form, read, told, translated and run.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use serde::Serialize;
+use wherefore::Question;
+use wherefore::answer::Evidence;
+use wherefore::link::{Names, NamesConfig};
+use wherefore::logic::aspects::{AspectRetriever, RelationRetriever};
+use wherefore::logic::{Form, Moment, Notation, Outcome, Plan, RunLimits, Runner};
+use wherefore::model::encode;
+use wherefore_graph::{EntityId, Graph, Store};
+use wherefore_lab::aspects::aspects;
+use wherefore_lab::forms::{Forms, Ran, forms};
+use wherefore_lab::questions;
+
+use super::read_text;
+use crate::args::Logic;
+use crate::errors::{Exit, UserError};
+use crate::open::open;
+use crate::output::{Output, counted, shown};
+
+pub(crate) fn run(args: &Logic, output: &Output) -> anyhow::Result<Exit> {
+    let now = match &args.now {
+        None => Moment::now(),
+        Some(text) => Moment::parse(text).ok_or_else(|| UserError {
+            code: "usage",
+            message: format!("`{text}` is no date"),
+            hint: "write it as `2015-08-10`".into(),
+        })?,
+    };
+    let limits = RunLimits {
+        time: Duration::from_secs_f64(args.timeout.clamp(0.001, 1e6)),
+        rows: args.max_rows,
+        ..RunLimits::default()
+    };
+    if let Some(question) = &args.aspects {
+        return aspects_of(args, question, output);
+    }
+    match (&args.form, &args.questions) {
+        (_, Some(file)) if args.recall => recall(args, file, output),
+        (_, Some(file)) => many(args, file, now, &limits, output),
+        (Some(form), None) => one(args, form, now, &limits, output),
+        (None, None) => Err(UserError {
+            code: "usage",
+            message: "there is no form to run".into(),
+            hint: "write it in quotes, or name a file of questions with `--questions FILE`".into(),
+        }
+        .into()),
+    }
+}
+
+/// A form and what it comes to.
+#[derive(Serialize)]
+struct Told {
+    form: String,
+    normal: String,
+    bracketed: String,
+    english: String,
+    sparql: String,
+    /// What the graph does not have.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    missing: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    count: Option<usize>,
+    answers: Vec<Found>,
+    /// Answers beyond `--limit`.
+    left_out: usize,
+}
+
+#[derive(Serialize)]
+struct Found {
+    name: String,
+    id: String,
+    evidence: Vec<Evidence>,
+}
+
+fn one(
+    args: &Logic,
+    text: &str,
+    now: Moment,
+    limits: &RunLimits,
+    output: &Output,
+) -> anyhow::Result<Exit> {
+    let text = match text {
+        "-" => read_text("-".as_ref(), wherefore::logic::MAX_FORM_BYTES as u64 + 1)?,
+        text => text.to_owned(),
+    };
+    let form: Form = text.parse()?;
+    let graph = open(&args.graph)?;
+    let graph = graph.as_ref();
+    let plan = Plan::new(&form, graph, now)?;
+    let mut told = Told {
+        form: form.to_string(),
+        normal: form.normal().to_string(),
+        bracketed: form.written(Notation::Bracketed),
+        english: form.english(graph)?,
+        sparql: plan.sparql(),
+        missing: plan.missing().to_vec(),
+        count: None,
+        answers: Vec::new(),
+        left_out: 0,
+    };
+    if told.missing.is_empty() {
+        let mut runner = Runner::new(&plan, graph, limits)?;
+        let outcome = runner.run()?;
+        if let Outcome::Number(count, _) = outcome {
+            told.count = Some(count);
+        }
+        let shown = args.limit.min(outcome.entities().len());
+        told.left_out = outcome.entities().len() - shown;
+        for &entity in &outcome.entities()[..shown] {
+            told.answers.push(found(entity, &mut runner, graph)?);
+        }
+    }
+    let nothing = told.answers.is_empty() && told.count != Some(0);
+    if output.json {
+        output.print_json(&told)?;
+    } else {
+        output.print(&written(&told, output))?;
+    }
+    Ok(if nothing { Exit::No } else { Exit::Done })
+}
+
+fn found(entity: EntityId, runner: &mut Runner<'_>, graph: &dyn Graph) -> anyhow::Result<Found> {
+    let selection = wherefore::select::Selection {
+        triples: runner
+            .evidence(entity)?
+            .into_iter()
+            .map(|triple| (triple, 1.0))
+            .collect(),
+        ..Default::default()
+    };
+    Ok(Found {
+        name: graph.entity_label(entity)?.into_owned(),
+        id: graph.entity_term(entity)?.to_string(),
+        evidence: wherefore::verify::evidence(&selection, graph)?,
+    })
+}
+
+fn written(told: &Told, output: &Output) -> String {
+    let mut text = String::new();
+    let mut line = |name: &str, value: &str| {
+        text += &format!("{} {value}\n", output.dim(&format!("{name:<8}")));
+    };
+    line("form", &shown(&told.form));
+    if told.normal != told.form {
+        line("normal", &shown(&told.normal));
+    }
+    line("english", &shown(&told.english));
+    let sparql: Vec<_> = told.sparql.lines().map(shown).collect();
+    line("sparql", &sparql.join("\n         "));
+    text.push('\n');
+    if !told.missing.is_empty() {
+        text += &format!("The graph has no {}.\n", shown(&told.missing.join(", no ")));
+        return text;
+    }
+    if let Some(count) = told.count {
+        text += &format!("{}\n", output.bold(&count.to_string()));
+    }
+    if told.answers.is_empty() && told.count.is_none() {
+        text += "Nothing in the graph matches.\n";
+    }
+    for answer in &told.answers {
+        text += &format!("{}\n", output.bold(&shown(&answer.name)));
+        for e in &answer.evidence {
+            let fact = format!(
+                "{} — {} → {}",
+                shown(&e.head),
+                shown(&e.relation),
+                shown(&e.tail)
+            );
+            text += &format!("  {}\n", output.dim(&fact));
+        }
+    }
+    if told.left_out > 0 {
+        text += &format!("and {} more\n", told.left_out);
+    }
+    text
+}
+
+fn many(
+    args: &Logic,
+    file: &Path,
+    now: Moment,
+    limits: &RunLimits,
+    output: &Output,
+) -> anyhow::Result<Exit> {
+    let mut asked = questions::read(file, args.format)
+        .with_context(|| format!("cannot read the questions `{}`", file.display()))?;
+    asked.truncate(args.limit.max(1));
+    let store = Store::open(&args.graph)
+        .with_context(|| format!("cannot open the graph `{}`", args.graph))?;
+    let told = forms(&store, &asked, now, limits)?;
+    if output.json {
+        output.print_json(&told)?;
+    } else {
+        output.print(&table(&told))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn relation_retriever(args: &Logic) -> anyhow::Result<RelationRetriever> {
+    Ok(match &args.model {
+        Some(model) => RelationRetriever::load(model)
+            .with_context(|| format!("cannot open the checkpoint `{}`", model.display()))?,
+        None => {
+            RelationRetriever::untrained(encode::open("static").map_err(wherefore::Error::from)?)
+        }
+    })
+}
+
+fn aspects_of(args: &Logic, text: &str, output: &Output) -> anyhow::Result<Exit> {
+    /// Texts that are shown of each aspect.
+    const SHOWN: usize = 10;
+    #[derive(Serialize)]
+    struct Shown {
+        text: String,
+        score: f32,
+    }
+    let question = Question::new(text);
+    question.check()?;
+    let graph = open(&args.graph)?;
+    let linker = Arc::new(Names::new(NamesConfig::default())?);
+    let retriever = AspectRetriever::new(linker, relation_retriever(args)?);
+    let found = retriever.retrieve(&question, graph.as_ref(), SHOWN.min(args.limit))?;
+    let shown_texts = |texts: Vec<(String, f32)>| -> Vec<Shown> {
+        texts
+            .into_iter()
+            .map(|(text, score)| Shown { text, score })
+            .collect()
+    };
+    let aspects = [
+        (
+            "entities",
+            shown_texts(
+                found
+                    .entities
+                    .into_iter()
+                    .map(|r| (r.text, r.score))
+                    .collect(),
+            ),
+        ),
+        (
+            "relations",
+            shown_texts(
+                found
+                    .relations
+                    .into_iter()
+                    .map(|r| (r.text, r.score))
+                    .collect(),
+            ),
+        ),
+        (
+            "subgraphs",
+            shown_texts(
+                found
+                    .subgraphs
+                    .into_iter()
+                    .map(|r| (r.text, r.score))
+                    .collect(),
+            ),
+        ),
+    ];
+    if output.json {
+        let told: std::collections::BTreeMap<_, _> = aspects.into_iter().collect();
+        output.print_json(&told)?;
+        return Ok(Exit::Done);
+    }
+    let mut written = String::new();
+    for (name, texts) in aspects {
+        written += &format!("{}\n", output.bold(name));
+        for Shown { text, score } in texts {
+            written += &format!("  {score:>7.3}  {}\n", shown(&text));
+        }
+    }
+    output.print(&written)?;
+    Ok(Exit::Done)
+}
+
+fn recall(args: &Logic, file: &Path, output: &Output) -> anyhow::Result<Exit> {
+    let mut asked = questions::read(file, args.format)
+        .with_context(|| format!("cannot read the questions `{}`", file.display()))?;
+    asked.truncate(args.limit.max(1));
+    let graph = open(&args.graph)?;
+    let linker = Names::new(NamesConfig::default())?;
+    let measured = aspects(&linker, &relation_retriever(args)?, graph.as_ref(), &asked)?;
+    if output.json {
+        output.print_json(&measured)?;
+        return Ok(Exit::Done);
+    }
+    let mut text = format!(
+        "{}; the graph has {:.1}% of their relations\nrecall at      1      2      3      4      5      6      7      8      9     10\n",
+        counted(measured.questions, "question", "questions"),
+        100.0 * measured.relations_in_graph
+    );
+    for (name, row) in [
+        ("entities", &measured.entities),
+        ("relations", &measured.relations),
+        ("subgraphs", &measured.subgraphs),
+    ] {
+        text += &format!("{name:<9}");
+        for share in row {
+            text += &format!(" {share:>6.3}");
+        }
+        text.push('\n');
+    }
+    text += &format!("subgraphs at 100: {:.3}\n", measured.subgraphs_at_100);
+    output.print(&text)?;
+    Ok(Exit::Done)
+}
+
+fn table(told: &Forms) -> String {
+    let mut text = format!(
+        "{}, {}: {} parse, {} are written as they were, {} translate\n",
+        counted(told.questions, "question", "questions"),
+        counted(told.forms, "form", "forms"),
+        told.parsed,
+        told.printed,
+        told.translated
+    );
+    text += "               forms    runs    hits  equals  as SPARQL\n";
+    for (
+        name,
+        Ran {
+            forms,
+            runs,
+            hits,
+            equals,
+            agrees,
+        },
+    ) in [
+        ("JOIN, AND, R", told.plain),
+        ("  of entities", told.entities),
+        ("all", told.all),
+    ] {
+        let share = |n: usize| 100.0 * n as f64 / forms.max(1) as f64;
+        text += &format!(
+            "{name:<13} {forms:>6} {:>6.1}% {:>6.1}% {:>6.1}% {:>9.1}%\n",
+            share(runs),
+            share(hits),
+            share(equals),
+            share(agrees)
+        );
+    }
+    for fault in &told.faults {
+        text += &format!("{}\n", shown(fault));
+    }
+    text
+}

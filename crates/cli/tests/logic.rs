@@ -1,0 +1,108 @@
+//! `wherefore logic` as a command, and `ask --method forms`.
+
+#![expect(clippy::unwrap_used, reason = "a test may fail")]
+
+use std::process::{Command, Output};
+
+fn wherefore(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_wherefore"))
+        .args(args)
+        .output()
+        .unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+#[test]
+fn a_form_is_told_translated_and_run() {
+    let done = wherefore(&[
+        "logic",
+        "@toy",
+        "(JOIN (R won) (JOIN (R mascot_of) [Sluggerrr]))",
+    ]);
+    assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
+    assert_eq!(
+        text(&done.stdout),
+        "form     (JOIN (R won) (JOIN (R mascot_of) Sluggerrr))\n\
+         english  the won of the mascot of of Sluggerrr\n\
+         sparql   SELECT DISTINCT ?x WHERE {\n           \
+           ?y1 <name:won> ?x .\n           \
+           <name:Sluggerrr> <name:mascot_of> ?y1 .\n         \
+         }\n\n\
+         World Series 2015\n  \
+         Sluggerrr — mascot of → Kansas City Royals\n  \
+         Kansas City Royals — won → World Series 2015\n"
+    );
+    let done = wherefore(&[
+        "logic",
+        "@toy",
+        "(COUNT (JOIN (R won) [San Francisco Giants]))",
+        "--json",
+    ]);
+    let told: serde_json::Value = serde_json::from_slice(&done.stdout).unwrap();
+    assert_eq!(told["count"], 3);
+    assert_eq!(told["answers"][0]["evidence"][0]["verified"], true);
+    assert_eq!(
+        told["bracketed"],
+        "( COUNT ( JOIN ( R [ won ] ) [ San Francisco Giants ] ) )"
+    );
+}
+
+#[test]
+fn forms_that_cannot_be_run_end_with_a_reason() {
+    let done = wherefore(&["logic", "@toy", "(JOIN r"]);
+    assert_eq!(done.status.code(), Some(2));
+    let said = text(&done.stderr);
+    assert!(
+        said.contains("does not parse at character 8: it ends where a form should stand"),
+        "{said}"
+    );
+    assert!(said.contains("hint:"), "{said}");
+    let done = wherefore(&["logic", "@toy", "(JOIN r [Lou Seal])"]);
+    assert_eq!(done.status.code(), Some(1));
+    assert!(text(&done.stdout).contains("The graph has no relation `r`."));
+    let done = wherefore(&["logic", "@toy", "(JOIN (R lost) [Lou Seal])"]);
+    assert_eq!(done.status.code(), Some(1));
+    assert!(text(&done.stdout).contains("Nothing in the graph matches."));
+    assert_eq!(wherefore(&["logic", "@toy"]).status.code(), Some(2));
+    let done = wherefore(&["logic", "@toy", "x", "--now", "soon"]);
+    assert!(text(&done.stderr).contains("`soon` is no date"));
+}
+
+#[test]
+fn the_method_forms_tells_what_it_ran() {
+    let asked = "How many World Series did the San Francisco Giants win?";
+    let done = wherefore(&["ask", "@toy", asked, "--method", "forms", "--json"]);
+    let answer: serde_json::Value = serde_json::from_slice(&done.stdout).unwrap();
+    assert_eq!(answer["answers"][0]["name"], "3", "{answer}");
+    assert_eq!(
+        answer["logical_form"],
+        "(COUNT (JOIN (R won) [San Francisco Giants]))"
+    );
+    assert!(
+        answer["sparql"]
+            .as_str()
+            .unwrap()
+            .contains("COUNT(DISTINCT ?x)")
+    );
+    assert_eq!(
+        answer["answers"][0]["rationale"].as_array().unwrap().len(),
+        3
+    );
+}
+
+#[test]
+fn aspects_are_shown() {
+    let done = wherefore(&[
+        "logic",
+        "@toy",
+        "--aspects",
+        "Who is the mascot of the San Francisco Giants?",
+        "--json",
+    ]);
+    let told: serde_json::Value = serde_json::from_slice(&done.stdout).unwrap();
+    assert_eq!(told["entities"][0]["text"], "San Francisco Giants");
+    assert_eq!(told["relations"][0]["text"], "mascot of");
+}

@@ -1,0 +1,232 @@
+//! Folding changes in: new files that hold what the old ones and the log hold together.
+//!
+//! The files are the same, byte for byte, as if the triples had been loaded anew: terms and
+//! triples of the old ones go through the load as one sorted chunk, the added ones as another.
+//! Nothing of it is in anybody's way. Readers keep the old files until they look again; changes
+//! that are written meanwhile go to the old log, and from there, in the moment of the exchange, to
+//! the new one.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::log::{self, Change, LOG, LogCut, Position};
+use crate::error::{Error, Result};
+use crate::graph::{EntityId, RelationId};
+use crate::key;
+use crate::load::chunk::{Chunk, SortedChunk, Triples};
+use crate::load::output::Output;
+use crate::load::strings::RunWriter;
+use crate::load::{LEAST_MEMORY, LoadProgress, Origin, build};
+use crate::manifest::Counts;
+use crate::store::Store;
+
+/// What folding in did.
+#[derive(Clone, Debug)]
+pub struct CompactReport {
+    /// Changes that were folded in.
+    pub changes: u64,
+    /// Changes that came meanwhile and stand in the new log.
+    pub carried: u64,
+    /// What the graph holds.
+    pub counts: Counts,
+    /// Where the old log stopped making sense, if it did; the rest of it is kept beside the files.
+    pub cut: Option<LogCut>,
+    /// Bytes of the graph on disk.
+    pub bytes: u64,
+    /// How long it took.
+    pub time: Duration,
+}
+
+/// Folds the changes of a graph folder into its files; none if there are no changes.
+///
+/// Stopped at any point it leaves the graph as it was, with its log.
+pub fn compact(
+    graph: &Path,
+    memory: usize,
+    threads: usize,
+    progress: &(dyn Fn(LoadProgress) + Sync),
+) -> Result<Option<CompactReport>> {
+    let start = Instant::now();
+    // it must be a graph before anything is made in its folder
+    Store::open(graph)?;
+    let output = Output::prepare(graph, true)?;
+    let store = Store::open(graph)?;
+    let Some(pending) = store.pending() else {
+        return Ok(None);
+    };
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .build()
+        .map_err(|e| Error::io("start threads for", graph)(std::io::Error::other(e)))?;
+    let mut carried = 0;
+    let built = pool.install(|| {
+        let mut chunks = vec![of_files(&store, output.temporary())?];
+        chunks.extend(of_changes(&store)?);
+        chunks.retain(|chunk| chunk.triples.len() > 0);
+        if chunks.is_empty() {
+            return Err(Error::NothingLeft {
+                path: graph.to_owned(),
+            });
+        }
+        let manifest = &store.base.manifest;
+        let names = |relations: &[u32]| -> Result<Vec<String>> {
+            relations
+                .iter()
+                .map(|&id| relation_text(&store, id))
+                .collect()
+        };
+        let origin = Origin {
+            labels: &names(&manifest.label_relations)?,
+            aliases: &names(&manifest.alias_relations)?,
+            language: &manifest.language,
+            malformed: manifest.counts.malformed,
+            duplicates: manifest.counts.duplicates,
+        };
+        let memory = memory.max(LEAST_MEMORY);
+        build(
+            output,
+            chunks,
+            origin,
+            memory,
+            progress,
+            |folder, checksum| {
+                carried = carry(&store, folder, checksum)?;
+                Ok(())
+            },
+        )
+    })?;
+    Ok(Some(CompactReport {
+        changes: pending.changes,
+        carried,
+        counts: built.counts,
+        cut: pending.cut,
+        bytes: built.bytes,
+        time: start.elapsed(),
+    }))
+}
+
+fn relation_text(store: &Store, id: u32) -> Result<String> {
+    let mut bytes = Vec::new();
+    let shape = &store.base.shape;
+    shape.relation_key(RelationId(id), &mut bytes)?;
+    let text = key::text(&bytes).ok_or_else(|| shape.damaged_text())?;
+    Ok(text.to_owned())
+}
+
+/// What is left of the files, as a chunk on disk.
+fn of_files(store: &Store, temporary: &Path) -> Result<SortedChunk> {
+    let (base, changes) = (&store.base, &store.changes);
+    let shape = &base.shape;
+    // ends of triples that are left
+    let mut used = vec![false; base.entities()];
+    let mut left = vec![0u32; base.relations()];
+    let each = |each: &mut dyn FnMut(EntityId, RelationId, EntityId) -> Result<()>| {
+        for id in 0..base.entities() as u32 {
+            let head = EntityId(id);
+            let patch = changes.outgoing_patch(head);
+            for edge in shape.outgoing(head)? {
+                if patch.is_none_or(|patch| !patch.removed.contains(edge)) {
+                    each(head, edge.relation, edge.entity)?;
+                }
+            }
+        }
+        Ok(())
+    };
+    let outside = |tail: EntityId| Error::NoSuchEntity {
+        id: tail.0,
+        bound: base.entities(),
+    };
+    each(&mut |head, relation, tail| {
+        used[head.index()] = true;
+        *used.get_mut(tail.index()).ok_or_else(|| outside(tail))? = true;
+        let count = left.get_mut(relation.index());
+        *count.ok_or_else(|| changes.no_relation(relation))? += 1;
+        Ok(())
+    })?;
+    let mut terms = RunWriter::create(&temporary.join("files.terms"))?;
+    let mut ranks = vec![0u32; base.entities()];
+    let mut next = 0;
+    shape.entities.for_each(|id, bytes| {
+        if used[id] {
+            terms.push(bytes, 0)?;
+            ranks[id] = next;
+            next += 1;
+        }
+        Ok(())
+    })?;
+    drop(used);
+    let mut relations = Vec::new();
+    let mut places = vec![0u32; left.len()];
+    for (id, _) in left.iter().enumerate().filter(|(_, count)| **count > 0) {
+        let mut bytes = Vec::new();
+        shape.relation_key(RelationId(id as u32), &mut bytes)?;
+        places[id] = relations.len() as u32;
+        relations.push(bytes);
+    }
+    let triples = Triples::written(&temporary.join("files.triples"), |put| {
+        each(&mut |head, relation, tail| {
+            put([
+                ranks[head.index()],
+                places[relation.index()],
+                ranks[tail.index()],
+            ])
+        })
+    })?;
+    Ok(SortedChunk {
+        terms: terms.finish()?,
+        relations,
+        triples,
+    })
+}
+
+/// What was added, as a chunk; none if nothing was.
+fn of_changes(store: &Store) -> Result<Option<SortedChunk>> {
+    let mut chunk = Chunk::default();
+    for triple in store.changes.added() {
+        let [head, relation, tail] = &mut chunk.scratch;
+        store.changes.key(&store.base, triple.head, head)?;
+        (store.changes).relation_key(&store.base, triple.relation, relation)?;
+        store.changes.key(&store.base, triple.tail, tail)?;
+        chunk.add_scratch()?;
+    }
+    match chunk.triples.is_empty() {
+        true => Ok(None),
+        false => chunk.finish(None).map(Some),
+    }
+}
+
+/// Writes what came after the folded changes to the log of the new files, and keeps what could
+/// not be read of the old one. Gives the number of changes. The lock is held.
+fn carry(store: &Store, folder: &Path, checksum: &str) -> Result<u64> {
+    let old = store.base.data.join(LOG);
+    let mut later: Vec<Change> = Vec::new();
+    let (at, cut) = log::read(&old, store.checksum(), store.changes.at, |change| {
+        later.push(change);
+        Ok(())
+    })?;
+    keep_damaged(&store.base.data, folder)?;
+    if cut.is_some_and(|cut| !cut.is_unfinished) {
+        let whole = std::fs::read(&old).map_err(Error::io("read", &old))?;
+        let rest = whole.get(at.bytes as usize..).unwrap_or_default();
+        let path = folder.join(format!("{LOG}.rest"));
+        std::fs::write(&path, rest).map_err(Error::io("write", &path))?;
+    }
+    if !later.is_empty() {
+        let path = folder.join(LOG);
+        log::append(&path, checksum, Position::default(), &later, None)?;
+    }
+    Ok(later.len() as u64)
+}
+
+/// What earlier damage left beside the old log stays beside the new one.
+fn keep_damaged(from: &Path, to: &Path) -> Result<()> {
+    for entry in std::fs::read_dir(from).map_err(Error::io("read", from))? {
+        let path = entry.map_err(Error::io("read", from))?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if name.starts_with("changes.") && name != LOG {
+            let target = to.join(&*name);
+            std::fs::copy(&path, &target).map_err(Error::io("copy", &path))?;
+        }
+    }
+    Ok(())
+}

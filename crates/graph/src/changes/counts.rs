@@ -1,0 +1,66 @@
+//! What a changed graph holds: the counts of its files, and what came and went since.
+
+use std::collections::BTreeSet;
+
+use super::Changes;
+use crate::base::Base;
+use crate::error::Result;
+use crate::graph::EntityId;
+use crate::manifest::Counts;
+use crate::shape::is_unnamed_key;
+
+impl Changes {
+    /// What the graph holds.
+    pub(crate) fn counts<'a>(&'a self, base: &'a Base) -> &'a Counts {
+        if self.is_empty() {
+            return &base.manifest.counts;
+        }
+        // a file that cannot be read is told by whoever reads it for its content
+        self.counts.get_or_init(|| {
+            self.count(base)
+                .unwrap_or_else(|_| base.manifest.counts.clone())
+        })
+    }
+
+    fn count(&self, base: &Base) -> Result<Counts> {
+        let mut counts = base.manifest.counts.clone();
+        let (added, removed) = self.balance();
+        counts.triples = counts.triples + added - removed;
+        let changed: BTreeSet<EntityId> =
+            (self.outgoing.keys().chain(self.incoming.keys()).copied())
+                .chain(self.naming.relabelled())
+                .collect();
+        let mut bytes = Vec::new();
+        for &entity in &changed {
+            let in_files = entity.index() < base.entities();
+            let is_there = self.degree(base, entity)? > 0;
+            self.key(base, entity, &mut bytes)?;
+            let unnamed = is_unnamed_key(&bytes);
+            let was_unnamed = in_files && unnamed && base.label(entity).is_none();
+            let now_unnamed = is_there && unnamed && self.label(base, entity).is_none();
+            let step = |count: &mut u64, was: bool, now: bool| {
+                *count = *count + u64::from(now) - u64::from(was);
+            };
+            step(&mut counts.entities, in_files, is_there);
+            step(&mut counts.unnamed, was_unnamed, now_unnamed);
+            if self.is_literal(base, entity) {
+                step(&mut counts.literals, in_files, is_there);
+            }
+            if self.is_blank(base, entity) {
+                step(&mut counts.blanks, in_files, is_there);
+            }
+        }
+        for (&relation, patch) in &self.by_relation {
+            let in_files = match relation.index() < base.relations() {
+                true => base.shape.places(relation)?.len(),
+                false => 0,
+            };
+            let now = in_files + patch.added.len() - patch.removed.len();
+            counts.relations = counts.relations + u64::from(now > 0) - u64::from(in_files > 0);
+            if self.naming.relations.binary_search(&relation).is_ok() {
+                counts.naming = counts.naming + now as u64 - in_files as u64;
+            }
+        }
+        Ok(counts)
+    }
+}

@@ -1,0 +1,458 @@
+//! Rows, labels and relations, many at a time.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::http::is_too_long;
+use super::{LONGEST_TERM, Relations, Service, cut, lock};
+use crate::error::{Error, Result};
+use crate::graph::{Adjacency, Edge, EntityId, RelationId, Triple};
+use crate::key;
+use crate::load::naming::label_rank;
+
+/// Relations that are listed; a graph with more of them has a list in its configuration.
+const MOST_RELATIONS: usize = 100_000;
+
+/// One row, as far as it is known.
+#[derive(Clone, Debug)]
+pub(super) struct Row {
+    pub(super) edges: Arc<[Edge]>,
+    /// Whether the service has more than it sent.
+    pub(super) cut: bool,
+}
+
+/// Rows that were fetched, the last used within a budget of edges.
+#[derive(Debug)]
+pub(super) struct RowCache {
+    rows: HashMap<(EntityId, bool), (Row, u64)>,
+    edges: usize,
+    most: usize,
+    clock: u64,
+}
+
+impl RowCache {
+    pub(super) fn new(most: usize) -> Self {
+        Self {
+            rows: HashMap::new(),
+            edges: 0,
+            most,
+            clock: 0,
+        }
+    }
+
+    pub(super) fn get(&mut self, entity: EntityId, outgoing: bool) -> Option<Row> {
+        self.clock += 1;
+        let (row, used) = self.rows.get_mut(&(entity, outgoing))?;
+        *used = self.clock;
+        Some(row.clone())
+    }
+
+    fn has(&self, entity: EntityId, outgoing: bool) -> bool {
+        self.rows.contains_key(&(entity, outgoing))
+    }
+
+    /// An empty row weighs as much as its place.
+    fn weight(row: &Row) -> usize {
+        row.edges.len() + 8
+    }
+
+    fn put(&mut self, entity: EntityId, outgoing: bool, row: Row) {
+        self.clock += 1;
+        self.edges += Self::weight(&row);
+        if let Some((old, _)) = self.rows.insert((entity, outgoing), (row, self.clock)) {
+            self.edges -= Self::weight(&old);
+        }
+        if self.edges > self.most {
+            // half of it at once: looking for the oldest costs a pass over all
+            let mut ages: Vec<u64> = self.rows.values().map(|(_, used)| *used).collect();
+            let middle = ages.len() / 2;
+            let (_, median, _) = ages.select_nth_unstable(middle);
+            let median = *median;
+            self.rows.retain(|_, (_, used)| *used >= median);
+            self.edges = self.rows.values().map(|(row, _)| Self::weight(row)).sum();
+        }
+    }
+}
+
+impl Service {
+    /// A term as SPARQL writes it; none where it cannot be asked for.
+    pub(super) fn written(&self, entity: EntityId) -> Result<Option<String>> {
+        Ok(written_key(&self.key(entity)?))
+    }
+
+    /// `FILTER` for what is seen of a graph.
+    fn seen(&self, other: &str) -> String {
+        let naming: Vec<String> = (self.config.labels.iter().chain(&self.config.aliases))
+            .map(|iri| format!("<{iri}>"))
+            .collect();
+        format!(
+            "FILTER(?p NOT IN ({})) FILTER(!isBlank({other}))",
+            naming.join(", ")
+        )
+    }
+
+    /// Fetches the rows that are not kept, in batches, several at the same time.
+    pub(super) fn fetch_rows(&self, entities: &[EntityId], directions: &[bool]) -> Result<()> {
+        let mut tasks: Vec<(bool, Vec<(EntityId, String)>)> = Vec::new();
+        for &outgoing in directions {
+            let mut batch = Vec::new();
+            let mut seen = std::collections::HashSet::new();
+            for &entity in entities {
+                if lock(&self.rows).has(entity, outgoing) || !seen.insert(entity) {
+                    continue;
+                }
+                let key = self.key(entity)?;
+                let literal = key.first() == Some(&key::LITERAL);
+                match written_key(&key).filter(|_| !(literal && outgoing)) {
+                    Some(text) => batch.push((entity, text)),
+                    // nothing leaves a value, and a blank node cannot be asked for
+                    None => lock(&self.rows).put(entity, outgoing, empty()),
+                }
+                if batch.len() == self.config.limits.batch {
+                    tasks.push((outgoing, std::mem::take(&mut batch)));
+                }
+            }
+            if !batch.is_empty() {
+                tasks.push((outgoing, batch));
+            }
+        }
+        self.each_task(&tasks, |(outgoing, batch)| {
+            self.fetch_batch(batch, *outgoing, false)
+        })
+    }
+
+    /// Runs tasks on as many threads as there may be connections.
+    pub(super) fn each_task<T: Sync>(
+        &self,
+        tasks: &[T],
+        run: impl Fn(&T) -> Result<()> + Sync,
+    ) -> Result<()> {
+        if let [task] = tasks {
+            return run(task);
+        }
+        let next = AtomicUsize::new(0);
+        let failed: Mutex<Option<Error>> = Mutex::new(None);
+        std::thread::scope(|scope| {
+            for _ in 0..self.config.limits.connections.min(tasks.len()) {
+                scope.spawn(|| {
+                    while let Some(task) = tasks.get(next.fetch_add(1, Ordering::Relaxed)) {
+                        if let Err(error) = run(task) {
+                            lock(&failed).get_or_insert(error);
+                            next.store(tasks.len(), Ordering::Relaxed);
+                        }
+                    }
+                });
+            }
+        });
+        let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
+        failed.map_or(Ok(()), Err)
+    }
+
+    /// `short` leaves long values out: one of them was too long to be read.
+    fn fetch_batch(&self, batch: &[(EntityId, String)], outgoing: bool, short: bool) -> Result<()> {
+        let limit = self.config.limits.rows;
+        let terms: Vec<&str> = batch.iter().map(|(_, text)| text.as_str()).collect();
+        let pattern = match outgoing {
+            true => "?e ?p ?o",
+            false => "?o ?p ?e",
+        };
+        let length = match short {
+            true => format!("FILTER(isIRI(?o) || STRLEN(STR(?o)) <= {LONGEST_TERM})"),
+            false => String::new(),
+        };
+        let query = format!(
+            "SELECT ?e ?p ?o WHERE {{ VALUES ?e {{ {} }} {pattern} {} {length} }} LIMIT {}",
+            terms.join(" "),
+            self.seen("?o"),
+            limit + 1
+        );
+        let split = |service: &Self| {
+            let (first, second) = batch.split_at(batch.len() / 2);
+            service.fetch_batch(first, outgoing, short)?;
+            service.fetch_batch(second, outgoing, short)
+        };
+        let reply = match self.client.select(&query, limit) {
+            Ok(reply) => reply,
+            // too long for this service or something before it
+            Err(Error::ServiceRefused {
+                status: 413 | 414, ..
+            }) if batch.len() > 1 => {
+                return split(self);
+            }
+            Err(error) if is_too_long(&error) && !short => {
+                return self.fetch_batch(batch, outgoing, true);
+            }
+            Err(error) => return Err(error),
+        };
+        if reply.cut && batch.len() > 1 {
+            return split(self);
+        }
+        let ids: HashMap<&str, EntityId> = (batch.iter())
+            .map(|(entity, text)| (text.as_str(), *entity))
+            .collect();
+        let mut rows: HashMap<EntityId, Vec<Edge>> = HashMap::new();
+        for row in &reply.rows {
+            let [Some(e), Some(p), Some(o)] = row.as_slice() else {
+                return Err(self
+                    .client
+                    .bad_reply("a row of a neighbourhood has no `?e`, `?p`, `?o`"));
+            };
+            // a service may write a term otherwise than it was asked for
+            let entity = match ids.get(e.to_string().as_str()) {
+                Some(&entity) => entity,
+                None if batch.len() == 1 => batch[0].0,
+                None => {
+                    return Err(self
+                        .client
+                        .bad_reply("it sent rows that were not asked for"));
+                }
+            };
+            let oxrdf::Term::NamedNode(p) = p else {
+                return Err(self.client.bad_reply("a predicate is no IRI"));
+            };
+            let mut bytes = Vec::new();
+            key::push_object(&mut bytes, o.as_ref(), 0);
+            // a relation that came after the service was opened is not seen yet
+            if let Ok(relation) = self
+                .relations
+                .iris
+                .binary_search_by(|iri| iri.as_str().cmp(p.as_str()))
+                && bytes.len() <= LONGEST_TERM
+            {
+                rows.entry(entity).or_default().push(Edge {
+                    relation: RelationId(relation as u32),
+                    entity: self.intern(&bytes)?,
+                });
+            }
+        }
+        let mut kept = lock(&self.rows);
+        for (entity, _) in batch {
+            let mut edges = rows.remove(entity).unwrap_or_default();
+            edges.sort_unstable();
+            edges.dedup();
+            let row = Row {
+                edges: edges.into(),
+                cut: reply.cut,
+            };
+            kept.put(*entity, outgoing, row);
+        }
+        Ok(())
+    }
+
+    /// Whether the service states a triple.
+    pub(super) fn ask_triple(&self, triple: Triple) -> Result<bool> {
+        let (Some(head), Some(tail), Some(relation)) = (
+            self.written(triple.head)?,
+            self.written(triple.tail)?,
+            self.relations.iris.get(triple.relation.index()),
+        ) else {
+            return Ok(false);
+        };
+        if head.starts_with('"') {
+            return Ok(false);
+        }
+        self.client
+            .ask(&format!("ASK {{ {head} <{relation}> {tail} }}"))
+    }
+
+    /// Fetches the label of an entity, and of those that were met after it: they were met
+    /// together, and will be read together.
+    pub(super) fn fetch_labels_around(&self, entity: EntityId) -> Result<()> {
+        let bound = self.entity_bound();
+        let mut wanted = Vec::new();
+        for id in entity.index()..bound {
+            if wanted.len() == 4 * self.config.limits.batch {
+                break;
+            }
+            let next = EntityId(id as u32);
+            let labels = self.labels.read().unwrap_or_else(PoisonError::into_inner);
+            let known = labels.contains_key(&next);
+            drop(labels);
+            let key = self.key(next)?;
+            if !known
+                && key.first() == Some(&key::IRI)
+                && let Some(text) = written_key(&key)
+            {
+                wanted.push((next, text));
+            }
+        }
+        if wanted.is_empty() || wanted[0].0 != entity {
+            let mut labels = self.labels.write().unwrap_or_else(PoisonError::into_inner);
+            labels.insert(entity, None);
+            return Ok(());
+        }
+        let texts: Vec<&str> = wanted.iter().map(|(_, text)| text.as_str()).collect();
+        let mut found = self.labels_of(&texts)?;
+        let mut labels = self.labels.write().unwrap_or_else(PoisonError::into_inner);
+        for (entity, text) in &wanted {
+            labels.insert(*entity, found.remove(text.as_str()));
+        }
+        Ok(())
+    }
+
+    /// The best labels of terms as SPARQL writes them.
+    fn labels_of(&self, texts: &[&str]) -> Result<HashMap<String, String>> {
+        let predicates: Vec<String> = self
+            .config
+            .labels
+            .iter()
+            .map(|p| format!("<{p}>"))
+            .collect();
+        let language = &self.config.language;
+        let query = format!(
+            "SELECT ?e ?p ?l WHERE {{ VALUES ?e {{ {} }} VALUES ?p {{ {} }} ?e ?p ?l \
+             FILTER(isLiteral(?l) && STRLEN(STR(?l)) <= 65536 && (LANG(?l) = \"\" || LANGMATCHES(LANG(?l), \"{language}\"))) }} \
+             LIMIT {}",
+            texts.join(" "),
+            predicates.join(" "),
+            16 * texts.len()
+        );
+        let reply = match self.client.select(&query, 16 * texts.len()) {
+            Err(Error::ServiceRefused {
+                status: 413 | 414, ..
+            }) if texts.len() > 1 => {
+                let (first, second) = texts.split_at(texts.len() / 2);
+                let mut all = self.labels_of(first)?;
+                all.extend(self.labels_of(second)?);
+                return Ok(all);
+            }
+            // a name of megabytes is none
+            Err(error) if is_too_long(&error) => match texts.split_at(texts.len() / 2) {
+                ([], _) => return Ok(HashMap::new()),
+                (first, second) => {
+                    let mut all = self.labels_of(first)?;
+                    all.extend(self.labels_of(second)?);
+                    return Ok(all);
+                }
+            },
+            reply => reply?,
+        };
+        let mut best: HashMap<String, (u8, usize, Vec<u8>)> = HashMap::new();
+        for row in &reply.rows {
+            let [Some(e), Some(oxrdf::Term::NamedNode(p)), Some(l)] = row.as_slice() else {
+                return Err(self
+                    .client
+                    .bad_reply("a row of labels has no `?e`, `?p`, `?l`"));
+            };
+            let mut bytes = Vec::new();
+            key::push_object(&mut bytes, l.as_ref(), 0);
+            let place = self.config.labels.iter().position(|iri| iri == p.as_str());
+            if let (Some(rank), Some(place)) = (label_rank(&bytes, language), place) {
+                let found = (rank, place, bytes);
+                let known = best.entry(e.to_string()).or_insert_with(|| found.clone());
+                if found < *known {
+                    *known = found;
+                }
+            }
+        }
+        let text = |bytes: &[u8]| key::text(bytes).map(str::to_owned).unwrap_or_default();
+        Ok(best
+            .into_iter()
+            .map(|(e, (.., bytes))| (e, cut(text(&bytes))))
+            .collect())
+    }
+
+    /// All relations with their labels, in order of their IRIs; those that give names too.
+    pub(super) fn fetch_relations(&self) -> Result<Relations> {
+        let mut iris = self.config.relations.clone();
+        if iris.is_empty() {
+            let query = format!(
+                "SELECT DISTINCT ?p WHERE {{ ?s ?p ?o }} LIMIT {}",
+                MOST_RELATIONS + 1
+            );
+            let reply = self.client.select(&query, MOST_RELATIONS)?;
+            if reply.cut {
+                return Err(Error::BadService {
+                    name: self.config.url.clone(),
+                    reason: format!(
+                        "it has more than {} relations; list those that matter as `relations` in its file",
+                        reply.rows.len()
+                    ),
+                });
+            }
+            for row in reply.rows {
+                if let [Some(oxrdf::Term::NamedNode(p))] = row.as_slice() {
+                    iris.push(p.as_str().to_owned());
+                }
+            }
+        }
+        // those that give names are relations like any other, and only where they occur: what
+        // methods compute over all relations is then what they compute over a store's
+        let naming = || self.config.labels.iter().chain(&self.config.aliases);
+        iris.sort_unstable();
+        iris.dedup();
+        let place = |iri: &String| iris.binary_search(iri).ok().map(|i| RelationId(i as u32));
+        let mut naming: Vec<RelationId> = naming().filter_map(place).collect();
+        naming.sort_unstable();
+        naming.dedup();
+        let texts: Vec<String> = iris.iter().map(|iri| format!("<{iri}>")).collect();
+        let mut labels = vec![None; iris.len()];
+        let size = 4 * self.config.limits.batch;
+        for (number, chunk) in texts.chunks(size).enumerate() {
+            let chunk: Vec<&str> = chunk.iter().map(String::as_str).collect();
+            let mut found = self.labels_of(&chunk)?;
+            for (i, text) in chunk.iter().enumerate() {
+                labels[number * size + i] = found.remove(*text);
+            }
+        }
+        Ok(Relations {
+            iris,
+            labels,
+            naming,
+        })
+    }
+}
+
+fn empty() -> Row {
+    Row {
+        edges: Vec::new().into(),
+        cut: false,
+    }
+}
+
+/// A key as SPARQL writes the term; none where SPARQL cannot.
+pub(super) fn written_key(bytes: &[u8]) -> Option<String> {
+    use crate::graph::{Literal, LiteralKind, Term};
+    let node = |iri: String| oxrdf::NamedNode::new(iri).ok();
+    Some(match key::decode(bytes)? {
+        Term::Iri(iri) => node(iri)?.to_string(),
+        Term::Literal(Literal { value, kind }) => match kind {
+            LiteralKind::Plain => oxrdf::Literal::new_simple_literal(value),
+            LiteralKind::Language(tag) => {
+                oxrdf::Literal::new_language_tagged_literal(value, tag).ok()?
+            }
+            LiteralKind::Typed(datatype) => {
+                oxrdf::Literal::new_typed_literal(value, node(datatype)?)
+            }
+        }
+        .to_string(),
+        Term::Name(_) | Term::Blank(_) => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cache_keeps_what_was_used_last_within_its_budget() {
+        let mut cache = RowCache::new(100);
+        let row = |n: usize| Row {
+            edges: vec![Edge::default(); n].into(),
+            cut: false,
+        };
+        for id in 0..5 {
+            cache.put(EntityId(id), true, row(10)); // 18 each
+        }
+        assert!(cache.get(EntityId(0), true).is_some());
+        cache.put(EntityId(9), false, row(10)); // 108 > 100: the older half goes
+        assert!(cache.has(EntityId(0), true) && cache.has(EntityId(9), false));
+        assert!(!cache.has(EntityId(1), true));
+        assert!(cache.edges <= 100);
+        // the same row again weighs no more
+        let before = cache.edges;
+        cache.put(EntityId(9), false, row(10));
+        assert_eq!(cache.edges, before);
+    }
+}

@@ -1,0 +1,434 @@
+//! Talking to a SPARQL service: one query, one reply, within limits.
+//!
+//! 429, 5xx and connections that fail are tried again, after as long as the service asks for.
+//! What comes back must be SPARQL results: a web page, another content type, half an answer or one
+//! without end are errors that say so. Credentials are sent to that service alone, and told
+//! nowhere.
+
+use std::fmt;
+use std::io::{self, Read};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use oxrdf::Term;
+use sparesults::{QueryResultsFormat, QueryResultsParser, ReaderQueryResultsParserOutput};
+use ureq::http::Response;
+use ureq::{Agent, Body};
+
+use super::config::{Method, ServiceConfig, with_environment};
+use crate::error::{Error, Result};
+
+/// The longest stretch of a service's own words that is told, in characters.
+const MAX_TOLD: usize = 300;
+
+const RESULTS: &str = "application/sparql-results+json, application/sparql-results+xml;q=0.5";
+
+/// A service that can be asked.
+#[derive(Debug)]
+pub(super) struct Client {
+    url: String,
+    graph: Option<String>,
+    method: Method,
+    headers: Vec<(String, Secret)>,
+    agent: Agent,
+    timeout: Duration,
+    max_wait: Duration,
+    retries: u32,
+    max_bytes: u64,
+    /// Requests that were sent, for whoever counts.
+    pub(super) sent: AtomicU64,
+}
+
+/// A text that cannot be shown.
+struct Secret(String);
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("…")
+    }
+}
+
+/// Rows of a `SELECT`.
+pub(super) struct Reply {
+    pub(super) variables: Vec<String>,
+    pub(super) rows: Vec<Vec<Option<Term>>>,
+    /// Whether there may be more than was read.
+    pub(super) cut: bool,
+}
+
+impl Client {
+    pub(super) fn new(config: &ServiceConfig) -> Result<Self> {
+        let bad = |reason: String| Error::BadService {
+            name: config.url.clone(),
+            reason,
+        };
+        let unset = |name: String| bad(format!("the environment variable `{name}` is not set"));
+        let mut headers = Vec::new();
+        for (name, value) in &config.headers {
+            let value = with_environment(value).map_err(unset)?;
+            let good = ureq::http::HeaderName::from_bytes(name.as_bytes()).is_ok()
+                && ureq::http::HeaderValue::from_str(&value).is_ok();
+            if !good {
+                return Err(bad(format!("the header `{name}` cannot be sent")));
+            }
+            headers.push((name.clone(), Secret(value)));
+        }
+        let variable = |name: &str| std::env::var(name).map_err(|_| unset(name.to_owned()));
+        if let Some(name) = &config.token_env {
+            let value = format!("Bearer {}", variable(name)?);
+            headers.push(("authorization".into(), Secret(value)));
+        } else if let (Some(user), Some(password)) = (&config.user_env, &config.password_env) {
+            let pair = format!("{}:{}", variable(user)?, variable(password)?);
+            let value = format!("Basic {}", base64(pair.as_bytes()));
+            headers.push(("authorization".into(), Secret(value)));
+        }
+        let timeout = config.timeout();
+        let agent = Agent::config_builder()
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .timeout_connect(Some(timeout.min(Duration::from_secs(20))))
+            .timeout_recv_response(Some(timeout))
+            .timeout_per_read(Some(timeout))
+            .user_agent("wherefore")
+            .build()
+            .new_agent();
+        Ok(Self {
+            url: config.url.clone(),
+            graph: config.graph.clone(),
+            method: config.method,
+            headers,
+            agent,
+            timeout,
+            max_wait: Duration::from_secs_f64(config.limits.max_wait_s),
+            retries: config.limits.retries,
+            max_bytes: config.limits.bytes,
+            sent: AtomicU64::new(0),
+        })
+    }
+
+    /// Rows of a `SELECT`, `limit` at most.
+    pub(super) fn select(&self, query: &str, limit: usize) -> Result<Reply> {
+        let mut reply = Reply {
+            variables: Vec::new(),
+            rows: Vec::new(),
+            cut: false,
+        };
+        let most = self.each_row(query, |variables, row| {
+            if reply.variables.is_empty() {
+                reply.variables = variables.to_vec();
+            }
+            // an endpoint that ignores `LIMIT` is not read to its end
+            if reply.rows.len() == limit {
+                reply.cut = true;
+                return Ok(false);
+            }
+            reply.rows.push(row);
+            Ok(true)
+        })?;
+        reply.cut |= most.is_some_and(|most| reply.rows.len() >= most);
+        Ok(reply)
+    }
+
+    /// Calls `each` with the variables and each row until it returns false. Gives the number of
+    /// rows at which the service says that it cuts.
+    pub(super) fn each_row(
+        &self,
+        query: &str,
+        mut each: impl FnMut(&[String], Vec<Option<Term>>) -> Result<bool>,
+    ) -> Result<Option<usize>> {
+        let response = self.send(query, RESULTS)?;
+        // Virtuoso cuts without being asked, and says so
+        let most = (response.headers().get("x-sparql-maxrows"))
+            .and_then(|value| value.to_str().ok()?.parse().ok());
+        match self.results(response)? {
+            ReaderQueryResultsParserOutput::Boolean(_) => {
+                Err(self.bad_reply("it answered yes or no where rows were asked for"))
+            }
+            ReaderQueryResultsParserOutput::Solutions(solutions) => {
+                let variables: Vec<String> = (solutions.variables().iter())
+                    .map(|v| v.as_str().to_owned())
+                    .collect();
+                for solution in solutions {
+                    let solution = solution.map_err(|e| self.broken(&e))?;
+                    if !each(&variables, solution.values().to_vec())? {
+                        break;
+                    }
+                }
+                Ok(most)
+            }
+        }
+    }
+
+    /// The answer to an `ASK`.
+    pub(super) fn ask(&self, query: &str) -> Result<bool> {
+        let response = self.send(query, RESULTS)?;
+        match self.results(response)? {
+            ReaderQueryResultsParserOutput::Boolean(answer) => Ok(answer),
+            ReaderQueryResultsParserOutput::Solutions(_) => {
+                Err(self.bad_reply("it sent rows where yes or no was asked for"))
+            }
+        }
+    }
+
+    /// The parser of a reply's rows, whatever of the two formats it has.
+    pub(super) fn results(
+        &self,
+        response: Response<Body>,
+    ) -> Result<ReaderQueryResultsParserOutput<impl Read + use<>>> {
+        let kind = content_type(&response);
+        let format = match kind.as_str() {
+            "application/sparql-results+json" | "application/json" => QueryResultsFormat::Json,
+            "application/sparql-results+xml" | "application/xml" | "text/xml" => {
+                QueryResultsFormat::Xml
+            }
+            _ => return Err(self.wrong_kind(&kind)),
+        };
+        let body = Limited {
+            inner: response.into_body().into_reader(),
+            left: self.max_bytes,
+        };
+        QueryResultsParser::from_format(format)
+            .for_reader(body)
+            .map_err(|e| self.broken(&e))
+    }
+
+    pub(super) fn wrong_kind(&self, kind: &str) -> Error {
+        match kind {
+            "text/html" => {
+                self.bad_reply("it sent a web page: the address may be that of a query form")
+            }
+            "" => self.bad_reply("it does not say what it sent"),
+            kind => self.bad_reply(&format!("it sent `{kind}`, which is no SPARQL result")),
+        }
+    }
+
+    /// Sends a query, again and again where that may help.
+    pub(super) fn send(&self, query: &str, accept: &str) -> Result<Response<Body>> {
+        let mut wait = Duration::from_millis(250);
+        for attempt in 0.. {
+            self.sent.fetch_add(1, Ordering::Relaxed);
+            let (error, asked) = match self.send_once(query, accept) {
+                Ok(response) if response.status().is_success() => return Ok(response),
+                Ok(response) => {
+                    let status = response.status().as_u16();
+                    let asked = retry_after(&response);
+                    let error = self.refusal(response);
+                    if status != 429 && !matches!(status, 502..=504) {
+                        return Err(error);
+                    }
+                    (error, asked)
+                }
+                Err(ureq::Error::Timeout(_)) => {
+                    let seconds = self.timeout.as_secs_f64();
+                    (
+                        self.unreachable(&format!("no reply in {seconds:.1} s")),
+                        None,
+                    )
+                }
+                Err(e) => {
+                    let error = self.unreachable(&e.to_string());
+                    if !matches!(e, ureq::Error::Io(_) | ureq::Error::ConnectionFailed) {
+                        return Err(error);
+                    }
+                    // certificates that fail come as input and output too, and fail again
+                    if matches!(&e, ureq::Error::Io(io) if is_tls(io)) {
+                        return Err(error);
+                    }
+                    (error, None)
+                }
+            };
+            let pause = asked.unwrap_or(wait);
+            if attempt >= self.retries || pause > self.max_wait {
+                return Err(error);
+            }
+            std::thread::sleep(pause);
+            wait = (wait * 2).min(self.max_wait);
+        }
+        unreachable!("the loop above has no end but its returns")
+    }
+
+    fn send_once(&self, query: &str, accept: &str) -> Result<Response<Body>, ureq::Error> {
+        let mut fields = vec![("query", query)];
+        fields.extend(
+            self.graph
+                .as_deref()
+                .map(|graph| ("default-graph-uri", graph)),
+        );
+        match self.method {
+            Method::Post => {
+                let mut request = self.agent.post(&self.url).header("accept", accept);
+                for (name, Secret(value)) in &self.headers {
+                    request = request.header(name, value);
+                }
+                request.send_form(fields)
+            }
+            Method::Get => {
+                let mut request = self.agent.get(&self.url).header("accept", accept);
+                for (name, Secret(value)) in &self.headers {
+                    request = request.header(name, value);
+                }
+                for (name, value) in fields {
+                    request = request.query(name, value);
+                }
+                request.call()
+            }
+        }
+    }
+
+    fn unreachable(&self, reason: &str) -> Error {
+        Error::ServiceUnreachable {
+            url: self.url.clone(),
+            reason: self.told(reason),
+        }
+    }
+
+    pub(super) fn bad_reply(&self, reason: &str) -> Error {
+        Error::BadReply {
+            url: self.url.clone(),
+            reason: self.told(reason),
+        }
+    }
+
+    /// What the parser of results met.
+    pub(super) fn broken(&self, error: &dyn std::error::Error) -> Error {
+        let mut text = error.to_string();
+        let mut cause = error.source();
+        while let Some(e) = cause {
+            text += &format!(": {e}");
+            cause = e.source();
+        }
+        if text.contains("buffer maximal size") {
+            return self.bad_reply(TOO_LONG);
+        }
+        if text.contains(ENDLESS) {
+            let limit = self.max_bytes;
+            return self.bad_reply(&format!("it sent more than {limit} bytes"));
+        }
+        self.bad_reply(&format!("what it sent breaks off or is no result: {text}"))
+    }
+
+    /// A short text on one line, without secrets.
+    fn told(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        for (_, Secret(value)) in &self.headers {
+            let bare = value
+                .split_once(' ')
+                .map_or(value.as_str(), |(_, bare)| bare);
+            for secret in [value.as_str(), bare] {
+                if secret.len() > 3 {
+                    text = text.replace(secret, "…");
+                }
+            }
+        }
+        let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        match line.char_indices().nth(MAX_TOLD) {
+            Some((end, _)) => format!("{}…", &line[..end]),
+            None => line,
+        }
+    }
+
+    /// The error that a reply with another status than 200 tells.
+    fn refusal(&self, response: Response<Body>) -> Error {
+        let status = response.status().as_u16();
+        let is_page = content_type(&response) == "text/html";
+        let mut bytes = Vec::new();
+        let reader = response.into_body().into_reader();
+        // whatever can be read of it is told
+        let _ = reader.take(16_384).read_to_end(&mut bytes);
+        let text = String::from_utf8_lossy(&bytes);
+        let reason = match is_page {
+            true => "it sent a web page".to_owned(),
+            false => self.told(&text),
+        };
+        Error::ServiceRefused {
+            url: self.url.clone(),
+            status,
+            reason,
+        }
+    }
+}
+
+const ENDLESS: &str = "the reply has no end";
+
+const TOO_LONG: &str = "a term of it has many megabytes";
+
+/// Whether a reply could not be read because of one term in it.
+pub(super) fn is_too_long(error: &Error) -> bool {
+    matches!(error, Error::BadReply { reason, .. } if reason == TOO_LONG)
+}
+
+/// A reader that fails where a reply is longer than it may be.
+struct Limited<R> {
+    inner: R,
+    left: u64,
+}
+
+impl<R: Read> Read for Limited<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(buffer)?;
+        self.left = (self.left)
+            .checked_sub(read as u64)
+            .ok_or_else(|| io::Error::other(ENDLESS))?;
+        Ok(read)
+    }
+}
+
+fn is_tls(error: &io::Error) -> bool {
+    let text = format!("{error:?}").to_ascii_lowercase();
+    error.kind() == io::ErrorKind::InvalidData || text.contains("certificate")
+}
+
+pub(super) fn content_type(response: &Response<Body>) -> String {
+    let value = response.headers().get("content-type");
+    let value = value.and_then(|v| v.to_str().ok()).unwrap_or_default();
+    let kind = value.split(';').next().unwrap_or_default();
+    kind.trim().to_ascii_lowercase()
+}
+
+/// Seconds only: dates are of no use without a common clock.
+fn retry_after(response: &Response<Body>) -> Option<Duration> {
+    let value = response.headers().get("retry-after")?.to_str().ok()?;
+    let seconds: f64 = value.trim().parse().ok()?;
+    (0.0..=86_400.0)
+        .contains(&seconds)
+        .then(|| Duration::from_secs_f64(seconds))
+}
+
+/// RFC 4648.
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = String::new();
+    for chunk in bytes.chunks(3) {
+        let mut word = [0; 4];
+        word[1..=chunk.len()].copy_from_slice(chunk);
+        let word = u32::from_be_bytes(word);
+        for i in 0..4 {
+            let digit = DIGITS[(word >> (18 - 6 * i) & 63) as usize];
+            out.push(if i <= chunk.len() {
+                char::from(digit)
+            } else {
+                '='
+            });
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64_is_that_of_the_rfc() {
+        for (text, coded) in [
+            ("", ""),
+            ("f", "Zg=="),
+            ("fo", "Zm8="),
+            ("foo", "Zm9v"),
+            ("foob", "Zm9vYg=="),
+            ("user:pass", "dXNlcjpwYXNz"),
+        ] {
+            assert_eq!(base64(text.as_bytes()), coded);
+        }
+    }
+}

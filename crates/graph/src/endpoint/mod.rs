@@ -1,0 +1,390 @@
+//! A remote SPARQL 1.1 service as a [`Graph`]: Virtuoso, QLever, GraphDB, Neptune, Fuseki,
+//! Blazegraph, Oxigraph.
+//!
+//! Entities get numbers as they are met. Relations are all known from the start: they are given,
+//! or the service is asked for them once, so that methods can prepare what depends on them; a
+//! relation that comes later is seen when the service is opened again. Rows of many entities are
+//! fetched in one request ([`Adjacency::prefetch`]), labels of those that were met together too,
+//! and both are kept within a budget. A row that is longer than a reply may be is cut by the
+//! service.
+//!
+//! With a label index (`wherefore index URL`) names are looked up in it and labels read from it,
+//! and the service is asked for triples alone. Entities of the index come first and in order of
+//! their IRIs, as in a store. Without one the service's full text finds names.
+//!
+//! Departures from a store: triples that only give names are not seen; blank nodes are not, for
+//! they cannot be asked for again; a cut hub has the edges that the service chose.
+
+mod config;
+mod fetch;
+mod http;
+mod index;
+mod query;
+mod search;
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+pub use config::{Method, Search, ServiceConfig, ServiceLimits};
+pub use index::{LabelReport, index_labels};
+
+use crate::error::{Error, Result};
+use crate::graph::{
+    Adjacency, Direction, Edge, EntityId, Graph, NameMatch, RelationId, Term, Triple,
+};
+use crate::key;
+use crate::names::normalise;
+use crate::shape::{is_unnamed_key, readable_key};
+use crate::store::Store;
+use fetch::RowCache;
+use http::Client;
+use search::Found;
+
+/// Terms longer than this are left out, in bytes: they are documents.
+const LONGEST_TERM: usize = 1 << 20;
+/// What is kept of a label, in bytes.
+const LONGEST_LABEL: usize = 4096;
+
+/// A SPARQL service, opened for reading.
+#[derive(Debug)]
+pub struct Service {
+    config: ServiceConfig,
+    client: Client,
+    /// The label index.
+    names: Option<Store>,
+    relations: Relations,
+    terms: RwLock<Terms>,
+    rows: Mutex<RowCache>,
+    /// Labels as far as they were asked for; none where there is none.
+    labels: RwLock<HashMap<EntityId, Option<String>>>,
+    found: Mutex<Found>,
+    identity: String,
+}
+
+/// The relations, in order of their IRIs.
+#[derive(Debug, Default)]
+struct Relations {
+    iris: Vec<String>,
+    labels: Vec<Option<String>>,
+    naming: Vec<RelationId>,
+}
+
+/// Terms that are not in the label index, numbered as they are met.
+#[derive(Debug, Default)]
+struct Terms {
+    first: usize,
+    keys: Vec<Arc<[u8]>>,
+    ids: HashMap<Arc<[u8]>, EntityId>,
+}
+
+/// A lock whose content is sound whatever panicked: every change to it is a single insertion.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Service {
+    /// Opens a service: reads its relations, and its label index where there is one.
+    pub fn open(config: ServiceConfig) -> Result<Self> {
+        let config = config.resolved()?;
+        let names = config.index.as_ref().map(Store::open).transpose()?;
+        let client = Client::new(&config)?;
+        let first = names.as_ref().map_or(0, Adjacency::entity_bound);
+        let graph = config.graph.as_deref().unwrap_or_default();
+        let index = names
+            .as_ref()
+            .and_then(|n| n.identity())
+            .unwrap_or_default();
+        let mut service = Self {
+            identity: format!("{} {graph} {index}", config.url),
+            relations: Relations::default(),
+            terms: RwLock::new(Terms {
+                first,
+                ..Terms::default()
+            }),
+            rows: Mutex::new(RowCache::new(config.limits.cached_edges)),
+            labels: RwLock::default(),
+            found: Mutex::default(),
+            client,
+            names,
+            config,
+        };
+        service.relations = service.fetch_relations()?;
+        Ok(service)
+    }
+
+    /// Where it is.
+    pub fn url(&self) -> &str {
+        &self.config.url
+    }
+
+    /// Requests that were sent so far, those that were tried again included.
+    pub fn requests(&self) -> u64 {
+        self.client.sent.load(Ordering::Relaxed)
+    }
+
+    /// Whether names are looked up in a label index.
+    pub fn is_indexed(&self) -> bool {
+        self.names.is_some()
+    }
+
+    fn key(&self, entity: EntityId) -> Result<Arc<[u8]>> {
+        let terms = self.terms.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(place) = entity.index().checked_sub(terms.first) {
+            return terms.keys.get(place).cloned().ok_or(Error::NoSuchEntity {
+                id: entity.0,
+                bound: terms.first + terms.keys.len(),
+            });
+        }
+        drop(terms);
+        let names = self
+            .names
+            .as_ref()
+            .expect("ids below the first are those of the index");
+        let mut bytes = Vec::new();
+        names.changes.key(&names.base, entity, &mut bytes)?;
+        Ok(bytes.into())
+    }
+
+    /// The number of a term, a new one if it has none yet.
+    fn intern(&self, key: &[u8]) -> Result<EntityId> {
+        if let Some(names) = &self.names
+            && let Some(known) = names.changes.find(&names.base, key)?
+        {
+            return Ok(known);
+        }
+        let terms = self.terms.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(&known) = terms.ids.get(key) {
+            return Ok(known);
+        }
+        drop(terms);
+        let mut terms = self.terms.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(&known) = terms.ids.get(key) {
+            return Ok(known);
+        }
+        if terms.keys.len() >= self.config.limits.entities {
+            return Err(Error::ServiceFull {
+                url: self.config.url.clone(),
+                limit: self.config.limits.entities,
+            });
+        }
+        let id = u32::try_from(terms.first + terms.keys.len())
+            .ok()
+            .filter(|id| *id < u32::MAX)
+            .ok_or(Error::TooMany { what: "entities" })?;
+        let key: Arc<[u8]> = key.into();
+        terms.keys.push(Arc::clone(&key));
+        terms.ids.insert(key, EntityId(id));
+        Ok(EntityId(id))
+    }
+
+    /// The label given by the graph, if there is one.
+    fn label(&self, entity: EntityId) -> Result<Option<String>> {
+        if let Some(names) = &self.names
+            && entity.index() < names.entity_bound()
+        {
+            let labelled = names.changes.label(&names.base, entity).is_some();
+            return match labelled {
+                true => Ok(Some(cut(names.entity_label(entity)?.into_owned()))),
+                false => Ok(None),
+            };
+        }
+        let known = |labels: &HashMap<EntityId, Option<String>>| labels.get(&entity).cloned();
+        let labels = self.labels.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(label) = known(&labels) {
+            return Ok(label);
+        }
+        drop(labels);
+        self.fetch_labels_around(entity)?;
+        let labels = self.labels.read().unwrap_or_else(PoisonError::into_inner);
+        Ok(known(&labels).flatten())
+    }
+
+    fn row(&self, entity: EntityId, outgoing: bool) -> Result<Arc<[Edge]>> {
+        if let Some(row) = lock(&self.rows).get(entity, outgoing) {
+            return Ok(row.edges);
+        }
+        self.fetch_rows(&[entity], &[outgoing])?;
+        let kept = lock(&self.rows).get(entity, outgoing);
+        Ok(kept.map_or_else(|| Vec::new().into(), |row| row.edges))
+    }
+}
+
+/// A label's beginning.
+fn cut(mut label: String) -> String {
+    if label.len() > LONGEST_LABEL {
+        let mut end = LONGEST_LABEL;
+        while !label.is_char_boundary(end) {
+            end -= 1;
+        }
+        label.truncate(end);
+        label.push('…');
+    }
+    label
+}
+
+impl Adjacency for Service {
+    fn entity_bound(&self) -> usize {
+        let terms = self.terms.read().unwrap_or_else(PoisonError::into_inner);
+        terms.first + terms.keys.len()
+    }
+
+    fn relation_bound(&self) -> usize {
+        self.relations.iris.len()
+    }
+
+    fn outgoing(&self, entity: EntityId) -> Result<Cow<'_, [Edge]>> {
+        Ok(Cow::Owned(self.row(entity, true)?.to_vec()))
+    }
+
+    fn incoming(&self, entity: EntityId) -> Result<Cow<'_, [Edge]>> {
+        Ok(Cow::Owned(self.row(entity, false)?.to_vec()))
+    }
+
+    fn degree(&self, entity: EntityId) -> Result<usize> {
+        self.prefetch(&[entity], Direction::Both)?;
+        Ok(self.row(entity, true)?.len() + self.row(entity, false)?.len())
+    }
+
+    /// A hub that was cut does not show all its triples: the service is asked.
+    fn contains(&self, triple: Triple) -> Result<bool> {
+        let bound = self.entity_bound();
+        if triple.head.index() >= bound || triple.tail.index() >= bound {
+            return Ok(false);
+        }
+        let edge = |entity| Edge {
+            relation: triple.relation,
+            entity,
+        };
+        for (row, outgoing, other) in [
+            (triple.head, true, triple.tail),
+            (triple.tail, false, triple.head),
+        ] {
+            if let Some(row) = lock(&self.rows).get(row, outgoing) {
+                let is_in = row.edges.binary_search(&edge(other)).is_ok();
+                if is_in || !row.cut {
+                    return Ok(is_in);
+                }
+            }
+        }
+        self.ask_triple(triple)
+    }
+
+    fn prefetch(&self, entities: &[EntityId], direction: Direction) -> Result<()> {
+        let mut wanted = Vec::new();
+        if direction.goes_out() {
+            wanted.push(true);
+        }
+        if direction.goes_in() {
+            wanted.push(false);
+        }
+        self.fetch_rows(entities, &wanted)
+    }
+}
+
+impl Graph for Service {
+    fn entity_label(&self, entity: EntityId) -> Result<Cow<'_, str>> {
+        let key = self.key(entity)?;
+        if key.first() == Some(&key::IRI)
+            && let Some(label) = self.label(entity)?
+        {
+            return Ok(Cow::Owned(label));
+        }
+        let name = readable_key(&key).unwrap_or_default();
+        Ok(Cow::Owned(cut(name)))
+    }
+
+    fn relation_label(&self, relation: RelationId) -> Result<Cow<'_, str>> {
+        let no_such = || Error::NoSuchRelation {
+            id: relation.0,
+            bound: self.relation_bound(),
+        };
+        let i = relation.index();
+        if let Some(label) = self.relations.labels.get(i).ok_or_else(no_such)? {
+            return Ok(Cow::Borrowed(label));
+        }
+        let mut key = Vec::new();
+        key::push_iri(&mut key, &self.relations.iris[i]);
+        Ok(Cow::Owned(readable_key(&key).unwrap_or_default()))
+    }
+
+    fn entity_term(&self, entity: EntityId) -> Result<Term> {
+        key::decode(&self.key(entity)?)
+            .ok_or_else(|| self.client.bad_reply("it sent a term that makes no sense"))
+    }
+
+    fn relation_term(&self, relation: RelationId) -> Result<Term> {
+        let iri = self.relations.iris.get(relation.index());
+        iri.map(|iri| Term::Iri(iri.clone()))
+            .ok_or(Error::NoSuchRelation {
+                id: relation.0,
+                bound: self.relation_bound(),
+            })
+    }
+
+    fn is_named(&self, entity: EntityId) -> Result<bool> {
+        let key = self.key(entity)?;
+        // most names say so themselves, and need no label
+        Ok(!is_unnamed_key(&key) || self.label(entity)?.is_some())
+    }
+
+    fn entities_named(&self, name: &str, how: NameMatch) -> Result<Vec<EntityId>> {
+        let mut found = Vec::new();
+        if let Some(entity) = self.find_iri(name)? {
+            found.push(entity);
+        }
+        match &self.names {
+            Some(names) => found.extend(self.of_index(names.entities_named(name, how)?)?),
+            None => found.extend(self.search_name(name, how)?),
+        }
+        found.sort_unstable();
+        found.dedup();
+        Ok(found)
+    }
+
+    fn entities_with_prefix(&self, prefix: &str, limit: usize) -> Result<Vec<EntityId>> {
+        match &self.names {
+            Some(names) => self.of_index(names.entities_with_prefix(prefix, limit)?),
+            None => self.search_prefix(&normalise(prefix), limit),
+        }
+    }
+
+    fn relation_named(&self, name: &str) -> Result<Option<RelationId>> {
+        if let Ok(i) = self
+            .relations
+            .iris
+            .binary_search_by(|iri| iri.as_str().cmp(name))
+        {
+            return Ok(Some(RelationId(i as u32)));
+        }
+        let mut labelled = None;
+        for id in 0..self.relations.iris.len() as u32 {
+            if self.relation_label(RelationId(id))? == name
+                && labelled.replace(RelationId(id)).is_some()
+            {
+                return Ok(None);
+            }
+        }
+        Ok(labelled)
+    }
+
+    fn identity(&self) -> Option<&str> {
+        Some(&self.identity)
+    }
+
+    fn naming_relations(&self) -> &[RelationId] {
+        &self.relations.naming
+    }
+
+    fn prefetch_names(&self, names: &[&str]) -> Result<()> {
+        match self.names {
+            Some(_) => Ok(()),
+            None => self.search_names(names),
+        }
+    }
+
+    fn knows_all_names(&self) -> bool {
+        self.names.is_some()
+    }
+}

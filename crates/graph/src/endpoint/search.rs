@@ -1,0 +1,257 @@
+//! Names at a service: which entities are called so.
+//!
+//! A service's full text gives labels that hold all words of a name; those that are the name, in
+//! normal form, count. Of a name of common words the shortest labels come first, and the name
+//! itself is the shortest of them.
+
+use std::collections::{HashMap, HashSet};
+
+use super::{Search, Service, lock};
+use crate::error::Result;
+use crate::graph::{Adjacency, EntityId, NameMatch};
+use crate::key;
+use crate::names::normalise;
+
+/// Names in one request.
+const NAMES: usize = 12;
+/// Labels that are looked at for each.
+const LABELS_EACH: usize = 40;
+/// Names that are remembered.
+const REMEMBERED: usize = 200_000;
+/// A name is no longer than this, in words.
+const MOST_WORDS: usize = 12;
+
+/// What names were found to mean, by normal form.
+pub(super) type Found = HashMap<String, Vec<(String, EntityId)>>;
+
+impl Service {
+    /// The entity with this IRI, where the graph speaks of it.
+    pub(super) fn find_iri(&self, name: &str) -> Result<Option<EntityId>> {
+        let (true, Ok(node)) = (name.contains(':'), oxrdf::NamedNode::new(name)) else {
+            return Ok(None);
+        };
+        let mut key = Vec::new();
+        key::push_iri(&mut key, node.as_str());
+        if let Some(names) = &self.names
+            && let Some(known) = names.changes.find(&names.base, &key)?
+        {
+            return Ok(Some(known));
+        }
+        let entity = self.intern(&key)?;
+        Ok((self.degree(entity)? > 0).then_some(entity))
+    }
+
+    /// Entities of the label index, without the texts that are only labels.
+    pub(super) fn of_index(&self, found: Vec<EntityId>) -> Result<Vec<EntityId>> {
+        let Some(names) = &self.names else {
+            return Ok(Vec::new());
+        };
+        Ok(found
+            .into_iter()
+            .filter(|e| !names.is_literal(*e))
+            .collect())
+    }
+
+    pub(super) fn search_name(&self, name: &str, how: NameMatch) -> Result<Vec<EntityId>> {
+        self.search_names(&[name])?;
+        let found = lock(&self.found);
+        let all = found
+            .get(&normalise(name))
+            .map(Vec::as_slice)
+            .unwrap_or_default();
+        let fits = |label: &str| how == NameMatch::Normalised || label == name;
+        Ok(all
+            .iter()
+            .filter(|(label, _)| fits(label))
+            .map(|(_, e)| *e)
+            .collect())
+    }
+
+    /// Looks for many names at once, and remembers what they mean.
+    pub(super) fn search_names(&self, names: &[&str]) -> Result<()> {
+        let mut wanted: Vec<(String, &str)> = Vec::new();
+        {
+            let mut found = lock(&self.found);
+            if found.len() > REMEMBERED {
+                found.clear();
+            }
+            let mut seen = HashSet::new();
+            for name in names {
+                let normal = normalise(name);
+                let words = normal.split(' ').count();
+                let sensible = !normal.is_empty() && words <= MOST_WORDS && normal.len() <= 200;
+                if sensible && !found.contains_key(&normal) && seen.insert(normal.clone()) {
+                    wanted.push((normal, name));
+                }
+            }
+        }
+        if self.config.search == Search::None || wanted.is_empty() {
+            return Ok(());
+        }
+        let chunks: Vec<&[(String, &str)]> = wanted.chunks(NAMES).collect();
+        self.each_task(&chunks, |chunk| self.search_chunk(chunk))
+    }
+
+    fn search_chunk(&self, chunk: &[(String, &str)]) -> Result<()> {
+        let query = match self.config.search {
+            Search::Exact => self.exact_query(chunk),
+            _ => {
+                let parts: Vec<String> = (chunk.iter())
+                    .filter_map(|(normal, _)| self.text_query(normal, false))
+                    .collect();
+                if parts.is_empty() {
+                    return Ok(());
+                }
+                format!("SELECT ?e ?l WHERE {{ {} }}", parts.join(" UNION "))
+            }
+        };
+        let mut found: Found = (chunk.iter())
+            .map(|(normal, _)| (normal.clone(), Vec::new()))
+            .collect();
+        for (label, entity) in self.labelled(&query, chunk.len() * LABELS_EACH * 2)? {
+            if let Some(same) = found.get_mut(&normalise(&label)) {
+                same.push((label, entity));
+            }
+        }
+        lock(&self.found).extend(found);
+        Ok(())
+    }
+
+    pub(super) fn search_prefix(&self, normal: &str, limit: usize) -> Result<Vec<EntityId>> {
+        // a name cannot be guessed at from its beginning without full text
+        if matches!(
+            self.config.search,
+            Search::Exact | Search::None | Search::Qlever
+        ) {
+            return Ok(Vec::new());
+        }
+        let Some(part) = self.text_query(normal, true) else {
+            return Ok(Vec::new());
+        };
+        let query = format!("SELECT ?e ?l WHERE {{ {part} }}");
+        let mut found: Vec<(String, EntityId)> = (self.labelled(&query, LABELS_EACH)?.into_iter())
+            .map(|(label, entity)| (normalise(&label), entity))
+            .filter(|(label, _)| label.starts_with(normal))
+            .collect();
+        found.sort();
+        let mut seen = HashSet::new();
+        found.retain(|(_, entity)| seen.insert(*entity));
+        Ok(found.into_iter().take(limit).map(|(_, e)| e).collect())
+    }
+
+    /// Labels with what they name.
+    fn labelled(&self, query: &str, most: usize) -> Result<Vec<(String, EntityId)>> {
+        let mut found = Vec::new();
+        for row in self.client.select(query, most)?.rows {
+            let [Some(e), Some(oxrdf::Term::Literal(label))] = row.as_slice() else {
+                return Err(self.client.bad_reply("a row of names has no `?e` and `?l`"));
+            };
+            let oxrdf::Term::NamedNode(e) = e else {
+                continue; // a blank node cannot be asked for again
+            };
+            let mut bytes = Vec::new();
+            key::push_iri(&mut bytes, e.as_str());
+            found.push((label.value().to_owned(), self.intern(&bytes)?));
+        }
+        Ok(found)
+    }
+
+    fn naming_list(&self) -> String {
+        let all = self.config.labels.iter().chain(&self.config.aliases);
+        let all: Vec<String> = all.map(|iri| format!("<{iri}>")).collect();
+        all.join(", ")
+    }
+
+    /// Labels as they may be written: as given, in lower case, and with capitals.
+    fn exact_query(&self, chunk: &[(String, &str)]) -> String {
+        let mut literals = Vec::new();
+        for (_, name) in chunk {
+            let capitals: Vec<String> = name.split(' ').map(capital).collect();
+            let mut spellings = vec![
+                (*name).to_owned(),
+                name.to_lowercase(),
+                capital(name),
+                capitals.join(" "),
+            ];
+            spellings.sort();
+            spellings.dedup();
+            for text in spellings {
+                let plain = oxrdf::Literal::new_simple_literal(&text).to_string();
+                literals.push(format!("{plain}@{}", self.config.language));
+                literals.push(plain);
+            }
+        }
+        format!(
+            "SELECT ?e ?l WHERE {{ VALUES ?l {{ {} }} ?e ?p ?l FILTER(?p IN ({})) }} LIMIT {}",
+            literals.join(" "),
+            self.naming_list(),
+            chunk.len() * LABELS_EACH * 2
+        )
+    }
+
+    /// The part of a query that gives labels with all words of a name, by the service's full text.
+    fn text_query(&self, normal: &str, prefix: bool) -> Option<String> {
+        // words of full text are letters and digits; all else would be syntax
+        let words: Vec<&str> = normal
+            .split(|c: char| !c.is_alphanumeric())
+            .filter(|w| !w.is_empty())
+            .collect();
+        let (last, before) = words.split_last()?;
+        let star = |word: &str| match prefix && word.chars().count() >= 4 {
+            true => format!("{word}*"),
+            false => word.to_owned(),
+        };
+        let all: Vec<String> = (before.iter().map(|w| (*w).to_owned()))
+            .chain([star(last)])
+            .collect();
+        let naming = self.naming_list();
+        let pattern = match self.config.search {
+            // a predicate that is a variable takes Virtuoso a thousand times as long
+            Search::Virtuoso => {
+                let quoted: Vec<String> = all.iter().map(|w| format!("'{w}'")).collect();
+                let parts: Vec<String> = (self.relations.naming.iter())
+                    .map(|relation| {
+                        format!(
+                            "{{ ?e <{}> ?l . ?l <bif:contains> \"{}\" }}",
+                            self.relations.iris[relation.index()],
+                            quoted.join(" AND ")
+                        )
+                    })
+                    .collect();
+                if parts.is_empty() {
+                    return None;
+                }
+                parts.join(" UNION ")
+            }
+            Search::Fuseki => format!(
+                "(?e ?score ?l) <http://jena.apache.org/text#query> ( \"{}\" {LABELS_EACH} )",
+                all.join(" AND ")
+            ),
+            Search::Graphdb => format!(
+                "?s a <http://www.ontotext.com/connectors/lucene/instance#labels> ; \
+                 <http://www.ontotext.com/connectors/lucene#query> \"{}\" ; \
+                 <http://www.ontotext.com/connectors/lucene#entities> ?e . \
+                 ?e ?p ?l . FILTER(?p IN ({naming}))",
+                all.join(" AND ")
+            ),
+            Search::Qlever => format!(
+                "?e ?p ?l . ?l <http://qlever.cs.uni-freiburg.de/builtin-functions/contains-word> \
+                 \"{}\" . FILTER(?p IN ({naming}))",
+                all.join(" ")
+            ),
+            Search::Exact | Search::None => return None,
+        };
+        Some(format!(
+            "{{ SELECT DISTINCT ?e ?l WHERE {{ {pattern} }} ORDER BY STRLEN(STR(?l)) LIMIT {LABELS_EACH} }}"
+        ))
+    }
+}
+
+/// A word with its first letter in upper case.
+fn capital(word: &str) -> String {
+    let mut chars = word.chars();
+    match chars.next() {
+        Some(first) => first.to_uppercase().chain(chars).collect(),
+        None => String::new(),
+    }
+}

@@ -1,0 +1,705 @@
+//! A SPARQL service as a graph, against a server that evaluates queries over a store, or does what
+//! a test tells it to.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test may fail")]
+
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use wherefore_graph::names::percent_decode;
+use wherefore_graph::sparql::{ResultFormat, SparqlOptions, write};
+use wherefore_graph::{
+    Adjacency, Direction, EntityId, Error, Expansion, Graph, Input, LoadOptions, NameMatch,
+    RelationId, Search, Service, ServiceConfig, Store, Triple, expand, index_labels, load,
+};
+
+/// What a server does with the n-th query.
+type Reply = Box<dyn Fn(usize, &str, &mut TcpStream) -> bool + Send + Sync>;
+
+struct Server {
+    url: String,
+    queries: Arc<Mutex<Vec<String>>>,
+}
+
+impl Server {
+    fn config(&self) -> ServiceConfig {
+        let mut config = ServiceConfig::at(&self.url);
+        config.limits.timeout_s = 5.0;
+        config.limits.retries = 1;
+        config
+    }
+
+    fn sent(&self) -> usize {
+        self.queries.lock().unwrap().len()
+    }
+}
+
+/// Serves a store; `reply` comes first and may do it all.
+fn serve(store: Store, reply: Reply) -> Server {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/sparql", listener.local_addr().unwrap());
+    let queries = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&queries);
+    let (store, reply) = (Arc::new(store), Arc::new(reply));
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let (store, reply, seen) = (Arc::clone(&store), Arc::clone(&reply), Arc::clone(&seen));
+            std::thread::spawn(move || {
+                let mut stream = stream.unwrap();
+                let Some(query) = query_of(&stream) else {
+                    return;
+                };
+                let number = {
+                    let mut seen = seen.lock().unwrap();
+                    seen.push(query.clone());
+                    seen.len()
+                };
+                if reply(number, &query, &mut stream) {
+                    return;
+                }
+                let mut out = Vec::new();
+                let options = SparqlOptions::default();
+                match write(&store, &query, &options, ResultFormat::Json, &mut out) {
+                    Ok(_) => says(
+                        &mut stream,
+                        "200 OK",
+                        "application/sparql-results+json",
+                        &out,
+                    ),
+                    Err(e) => {
+                        let text = format!("{e}: {query}");
+                        says(
+                            &mut stream,
+                            "400 Bad Request",
+                            "text/plain",
+                            text.as_bytes(),
+                        );
+                    }
+                }
+            });
+        }
+    });
+    Server { url, queries }
+}
+
+fn honest() -> Reply {
+    Box::new(|_, _, _| false)
+}
+
+fn query_of(stream: &TcpStream) -> Option<String> {
+    let mut reader = BufReader::new(stream);
+    let (mut length, mut first) = (0, String::new());
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line).ok()? == 0 {
+            return None;
+        }
+        if first.is_empty() {
+            first.clone_from(&line);
+        }
+        if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+            length = value.trim().parse().ok()?;
+        }
+        if line.trim().is_empty() {
+            break;
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).ok()?;
+    let form = match first.split_once('?') {
+        Some((_, rest)) => rest.split(' ').next()?.to_owned(),
+        None => String::from_utf8(body).ok()?,
+    };
+    let query = form
+        .split('&')
+        .find_map(|pair| pair.strip_prefix("query="))?;
+    Some(percent_decode(&query.replace('+', " ")))
+}
+
+fn says(stream: &mut TcpStream, status: &str, kind: &str, body: &[u8]) {
+    let length = body.len();
+    let head = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n\
+         Connection: close\r\n\r\n"
+    );
+    // whoever hangs up has seen enough
+    let _ = stream.write_all(head.as_bytes());
+    let _ = stream.write_all(body);
+}
+
+const JSON: &str = "application/sparql-results+json";
+
+fn always(status: &'static str, kind: &'static str, body: &'static str) -> Reply {
+    Box::new(move |_, _, stream| {
+        says(stream, status, kind, body.as_bytes());
+        true
+    })
+}
+
+/// Films with labels, an alias, values, a node without a name, and a hub of 300 edges.
+fn films() -> String {
+    let label = "<http://www.w3.org/2000/01/rdf-schema#label>";
+    let mut text = String::new();
+    for (id, name) in [
+        ("dune", "Dune"),
+        ("alien", "Alien"),
+        ("scott", "Ridley Scott"),
+        ("denis", "Denis Villeneuve"),
+        ("drama", "Drama"),
+    ] {
+        text += &format!("<http://f/{id}> {label} \"{name}\"@en .\n");
+        text += &format!("<http://f/{id}> {label} \"{name} (fr)\"@fr .\n");
+    }
+    text += "<http://f/directed_by> <http://www.w3.org/2000/01/rdf-schema#label> \"directed by\"@en .\n";
+    text += "<http://f/scott> <http://www.w3.org/2004/02/skos/core#altLabel> \"Sir Ridley\" .\n";
+    text += "<http://f/dune> <http://f/directed_by> <http://f/denis> .\n";
+    text += "<http://f/alien> <http://f/directed_by> <http://f/scott> .\n";
+    text +=
+        "<http://f/dune> <http://f/year> \"2021\"^^<http://www.w3.org/2001/XMLSchema#integer> .\n";
+    text += "<http://f/alien> <http://f/award> <http://f/m.0abc> .\n";
+    text += "<http://f/m.0abc> <http://f/award_of> \"Oscar \\\"1980\\\"\" .\n";
+    for i in 0..300 {
+        text += &format!("<http://f/film{i}> <http://f/genre> <http://f/drama> .\n");
+    }
+    text
+}
+
+fn loaded(folder: &Path, text: &str) -> Store {
+    let file = folder.join("g.nt");
+    std::fs::write(&file, text).unwrap();
+    let graph = folder.join("graph");
+    load(
+        &[Input::File(file)],
+        &graph,
+        &LoadOptions::default(),
+        &|_| {},
+    )
+    .unwrap();
+    Store::open(&graph).unwrap()
+}
+
+fn of_films(reply: Reply) -> (tempfile::TempDir, Store, Server) {
+    let folder = tempfile::tempdir().unwrap();
+    let store = loaded(folder.path(), &films());
+    let server = serve(store.clone(), reply);
+    (folder, store, server)
+}
+
+/// The triples around an entity by their terms, without those that only give names.
+fn around(graph: &dyn Graph, entity: EntityId) -> BTreeSet<String> {
+    let term = |e: EntityId| graph.entity_term(e).unwrap().to_string();
+    let naming = graph.naming_relations();
+    let mut found = BTreeSet::new();
+    for t in graph.triples_of(entity).unwrap() {
+        if !naming.contains(&t.relation) {
+            assert!(graph.contains(t).unwrap());
+            let relation = graph.relation_term(t.relation).unwrap();
+            found.insert(format!("{} {relation} {}", term(t.head), term(t.tail)));
+        }
+    }
+    found
+}
+
+fn named(graph: &dyn Graph, name: &str) -> Vec<String> {
+    let found = graph.entities_named(name, NameMatch::Normalised).unwrap();
+    let mut terms: Vec<String> = (found.into_iter())
+        .map(|e| graph.entity_term(e).unwrap().to_string())
+        .collect();
+    terms.sort();
+    terms
+}
+
+fn entity(graph: &dyn Graph, iri: &str) -> EntityId {
+    graph.entities_named(iri, NameMatch::Exact).unwrap()[0]
+}
+
+#[test]
+fn a_service_is_the_graph_of_the_store_behind_it() {
+    let (folder, store, server) = of_films(honest());
+    let plain = Service::open(server.config()).unwrap();
+    let out = folder.path().join("labels");
+    let report = index_labels(server.config(), &out, 1 << 24, false, &|_| {}, &|_| {}).unwrap();
+    // five names in English, a relation's and an alias
+    assert_eq!((report.labels, report.entities), (7, 6));
+    let indexed = ServiceConfig::read(&out.join("service.toml")).unwrap();
+    let indexed = Service::open(indexed).unwrap();
+    assert!(indexed.is_indexed() && !plain.is_indexed());
+    for service in [&plain, &indexed] {
+        for iri in [
+            "http://f/dune",
+            "http://f/alien",
+            "http://f/m.0abc",
+            "http://f/drama",
+        ] {
+            let (ours, theirs) = (entity(&store, iri), entity(service, iri));
+            assert_eq!(around(service, theirs), around(&store, ours), "{iri}");
+            assert_eq!(
+                service.entity_label(theirs).unwrap(),
+                store.entity_label(ours).unwrap()
+            );
+            assert_eq!(
+                service.is_named(theirs).unwrap(),
+                store.is_named(ours).unwrap()
+            );
+        }
+        for name in [
+            "Dune",
+            "dune",
+            "Ridley Scott",
+            "sir ridley",
+            "nobody at all",
+        ] {
+            assert_eq!(named(service, name), named(&store, name), "{name}");
+        }
+        let directed = service
+            .relation_named("http://f/directed_by")
+            .unwrap()
+            .unwrap();
+        assert_eq!(service.relation_label(directed).unwrap(), "directed by");
+        assert_eq!(
+            service.relation_named("directed by").unwrap(),
+            Some(directed)
+        );
+        assert_eq!(service.relation_named("nothing").unwrap(), None);
+        let year = service.relation_named("http://f/year").unwrap().unwrap();
+        assert_eq!(service.relation_label(year).unwrap(), "year");
+        assert!(
+            service
+                .entities_named("http://f/nobody", NameMatch::Exact)
+                .unwrap()
+                .is_empty()
+        );
+        assert!(service.outgoing(EntityId(u32::MAX - 1)).is_err());
+        assert!(service.relation_label(RelationId(999)).is_err());
+        let near = expand(
+            service,
+            &[entity(service, "http://f/dune")],
+            &Expansion::default(),
+        );
+        let wanted = expand(
+            &store,
+            &[entity(&store, "http://f/dune")],
+            &Expansion {
+                skip: store.naming_relations().to_vec(),
+                ..Expansion::default()
+            },
+        );
+        assert_eq!(
+            near.unwrap().subgraph.triples().len(),
+            wanted.unwrap().subgraph.triples().len()
+        );
+    }
+    // names and labels of the index cost no request
+    let before = indexed.requests();
+    assert_eq!(indexed.entities_with_prefix("ri", 5).unwrap().len(), 1);
+    assert_eq!(named(&indexed, "denis villeneuve").len(), 1);
+    assert_eq!(indexed.requests(), before);
+}
+
+#[test]
+fn neighbourhoods_and_labels_come_in_few_requests_and_are_kept() {
+    let (_folder, _store, server) = of_films(honest());
+    let mut config = server.config();
+    config.limits.batch = 100;
+    let service = Service::open(config).unwrap();
+    let drama = entity(&service, "http://f/drama");
+    let films: Vec<EntityId> = (service.incoming(drama).unwrap().iter())
+        .map(|edge| edge.entity)
+        .collect();
+    assert_eq!(films.len(), 300);
+    let before = server.sent();
+    service.prefetch(&films, Direction::Both).unwrap();
+    // 300 entities, 100 a request, both directions
+    assert_eq!(server.sent() - before, 6);
+    for &film in &films {
+        assert_eq!(service.degree(film).unwrap(), 1);
+        service.entity_label(film).unwrap();
+    }
+    // labels of those that were met together come together, 400 a request
+    assert_eq!(server.sent() - before, 7);
+    service.prefetch(&films, Direction::Both).unwrap();
+    assert_eq!(server.sent() - before, 7);
+}
+
+#[test]
+fn a_hub_is_cut_by_the_service_and_its_triples_are_still_known() {
+    let (_folder, _store, server) = of_films(honest());
+    let mut config = server.config();
+    config.limits.rows = 50;
+    let service = Service::open(config).unwrap();
+    let (drama, dune) = (
+        entity(&service, "http://f/drama"),
+        entity(&service, "http://f/dune"),
+    );
+    // both in one request, which is too long, so each by itself
+    service.prefetch(&[drama, dune], Direction::Both).unwrap();
+    assert_eq!(service.incoming(drama).unwrap().len(), 50);
+    assert_eq!(service.outgoing(dune).unwrap().len(), 2);
+    let genre = service.relation_named("http://f/genre").unwrap().unwrap();
+    for i in [0, 150, 299] {
+        let head = entity(&service, &format!("http://f/film{i}"));
+        let stated = Triple {
+            head,
+            relation: genre,
+            tail: drama,
+        };
+        assert!(service.contains(stated).unwrap());
+        assert!(
+            !service
+                .contains(Triple {
+                    tail: dune,
+                    ..stated
+                })
+                .unwrap()
+        );
+    }
+}
+
+#[test]
+fn a_service_that_ignores_limits_is_not_read_to_its_end() {
+    let reply: Reply = Box::new(|_, query, stream| {
+        if !query.contains("VALUES ?e") || query.contains("?p ?l") {
+            return false;
+        }
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Type: {JSON}\r\nConnection: close\r\n\r\n");
+        let _ = stream.write_all(head.as_bytes());
+        let _ = stream
+            .write_all(b"{\"head\":{\"vars\":[\"e\",\"p\",\"o\"]},\"results\":{\"bindings\":[");
+        let row = "{\"e\":{\"type\":\"uri\",\"value\":\"http://f/dune\"},\
+            \"p\":{\"type\":\"uri\",\"value\":\"http://f/genre\"},\
+            \"o\":{\"type\":\"uri\",\"value\":\"http://f/xNNN\"}},";
+        for i in 0..u64::MAX {
+            let row = row.replace("NNN", &i.to_string());
+            if stream.write_all(row.as_bytes()).is_err() {
+                break; // the reader has seen enough
+            }
+        }
+        true
+    });
+    let (_folder, _store, server) = of_films(reply);
+    let mut config = server.config();
+    config.limits.rows = 1000;
+    let service = Service::open(config).unwrap();
+    let dune = entity(&service, "http://f/dune");
+    assert_eq!(service.outgoing(dune).unwrap().len(), 1000);
+    let mut config = server.config();
+    config.limits.bytes = 10_000;
+    let error = Service::open(config)
+        .unwrap()
+        .entities_named("http://f/dune", NameMatch::Exact)
+        .unwrap_err();
+    assert!(
+        error.to_string().contains("more than 10000 bytes"),
+        "{error}"
+    );
+}
+
+/// A label of the film, or with `o` a value of it, of so many bytes.
+fn long(query: &str, bytes: usize, stream: &mut TcpStream) -> bool {
+    let labels = query.contains("?e ?p ?l");
+    if !query.contains("<http://f/dune>") || query.contains("isIRI") {
+        return false;
+    }
+    let (variable, predicate) = match labels {
+        true => ("l", "http://www.w3.org/2000/01/rdf-schema#label"),
+        false => ("o", "http://f/year"),
+    };
+    let name = "x".repeat(bytes);
+    let body = format!(
+        "{{\"head\":{{\"vars\":[\"e\",\"p\",\"{variable}\"]}},\"results\":{{\"bindings\":[{{\
+         \"e\":{{\"type\":\"uri\",\"value\":\"http://f/dune\"}},\
+         \"p\":{{\"type\":\"uri\",\"value\":\"{predicate}\"}},\
+         \"{variable}\":{{\"type\":\"literal\",\"value\":\"{name}\"}}}}]}}}}"
+    );
+    says(stream, "200 OK", JSON, body.as_bytes());
+    true
+}
+
+#[test]
+fn a_label_of_ten_megabytes_is_cut_or_passed_over() {
+    for (bytes, cut) in [(1 << 20, true), (10 << 20, false)] {
+        let reply: Reply = Box::new(move |_, query, stream| {
+            query.contains("?e ?p ?l") && long(query, bytes, stream)
+        });
+        let (_folder, _store, server) = of_films(reply);
+        let service = Service::open(server.config()).unwrap();
+        let label = service
+            .entity_label(entity(&service, "http://f/dune"))
+            .unwrap();
+        assert_eq!((label.len() < 5000, label.ends_with('…')), (true, cut));
+        assert!(cut || label == "dune");
+    }
+}
+
+#[test]
+fn a_value_of_ten_megabytes_is_left_out() {
+    let reply: Reply =
+        Box::new(|_, query, stream| query.contains("?e ?p ?o") && long(query, 10 << 20, stream));
+    let (_folder, _store, server) = of_films(reply);
+    let service = Service::open(server.config()).unwrap();
+    // asked for again without long values, the service tells the rest
+    let dune = entity(&service, "http://f/dune");
+    assert_eq!(service.outgoing(dune).unwrap().len(), 2);
+}
+
+fn refused(reply: Reply) -> Error {
+    let (_folder, _store, server) = of_films(reply);
+    let mut config = server.config();
+    config.limits.timeout_s = 0.4;
+    Service::open(config).unwrap_err()
+}
+
+#[test]
+fn what_is_no_answer_is_told_from_one() {
+    for (reply, told) in [
+        (always("200 OK", "text/html", "<html>"), "web page"),
+        (always("200 OK", "text/csv", "p\r\n"), "`text/csv`"),
+        (
+            always(
+                "200 OK",
+                JSON,
+                "{\"head\":{\"vars\":[\"p\"]},\"results\":{\"bind",
+            ),
+            "breaks off",
+        ),
+        (always("200 OK", JSON, "nonsense"), "no result"),
+        (
+            always("200 OK", JSON, "{\"head\":{},\"boolean\":true}"),
+            "yes or no",
+        ),
+        (
+            always("404 Not Found", "text/html", "<html>gone"),
+            "status 404: it sent a web page",
+        ),
+        (
+            always("400 Bad Request", "text/plain", "Virtuoso 37000\nError"),
+            "Virtuoso 37000 Error",
+        ),
+        (
+            always("401 Unauthorized", "text/plain", "who?"),
+            "status 401",
+        ),
+        (
+            always("503 Service Unavailable", "text/plain", "busy"),
+            "status 503: busy",
+        ),
+        (always("302 Found", "text/html", ""), "status 302"),
+    ] {
+        let error = refused(reply);
+        assert!(error.to_string().contains(told), "{told}: {error}");
+        assert!(error.hint().is_some() && !error.is_internal(), "{error}");
+    }
+    let hint = refused(always("401 Unauthorized", "text/plain", "")).hint();
+    assert!(hint.unwrap().contains("token_env"));
+}
+
+#[test]
+fn a_service_that_is_down_slow_or_half_is_an_error_in_time() {
+    let closed = {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.local_addr().unwrap()
+    };
+    let mut config = ServiceConfig::at(&format!("http://{closed}/sparql"));
+    config.limits.retries = 1;
+    let error = Service::open(config).unwrap_err();
+    assert!(matches!(error, Error::ServiceUnreachable { .. }), "{error}");
+    let start = Instant::now();
+    let silent: Reply = Box::new(|_, _, _| {
+        std::thread::sleep(Duration::from_secs(3));
+        true
+    });
+    let error = refused(silent);
+    assert!(error.to_string().contains("no reply in 0.4 s"), "{error}");
+    let half: Reply = Box::new(|_, _, stream| {
+        let head =
+            format!("HTTP/1.1 200 OK\r\nContent-Type: {JSON}\r\nContent-Length: 500\r\n\r\n");
+        let _ = stream.write_all(head.as_bytes());
+        let _ = stream.write_all(b"{\"head\":{\"vars\":[\"p\"]},\"results\":{\"bindings\":[");
+        true
+    });
+    let error = refused(half);
+    assert!(matches!(error, Error::BadReply { .. }), "{error}");
+    assert!(start.elapsed() < Duration::from_secs(10));
+}
+
+#[test]
+fn a_certificate_that_fails_is_told_and_not_tried_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = serve(loaded(folder.path(), &films()), honest());
+    // what answers there speaks no TLS at all, let alone with a certificate that holds
+    let mut config = ServiceConfig::at(&server.url.replace("http://", "https://"));
+    config.limits.timeout_s = 2.0;
+    let start = Instant::now();
+    let error = Service::open(config).unwrap_err();
+    assert!(matches!(error, Error::ServiceUnreachable { .. }), "{error}");
+    assert!(start.elapsed() < Duration::from_secs(9));
+}
+
+#[test]
+fn a_busy_service_is_asked_again_when_it_says() {
+    let reply: Reply = Box::new(|number, _, stream| {
+        if number > 1 {
+            return false;
+        }
+        let text = "HTTP/1.1 429 Too Many Requests\r\nRetry-After: 0.3\r\nContent-Length: 0\r\n\
+                    Connection: close\r\n\r\n";
+        let _ = stream.write_all(text.as_bytes());
+        true
+    });
+    let (_folder, _store, server) = of_films(reply);
+    let start = Instant::now();
+    let service = Service::open(server.config()).unwrap();
+    assert!(start.elapsed() >= Duration::from_millis(300));
+    assert!(service.relation_bound() > 5);
+    // one that asks for more patience than there is
+    let reply: Reply = Box::new(|_, _, stream| {
+        let text = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 4000\r\nContent-Length: 0\r\n\
+                    Connection: close\r\n\r\n";
+        let _ = stream.write_all(text.as_bytes());
+        true
+    });
+    let (_folder, _store, server) = of_films(reply);
+    let start = Instant::now();
+    assert!(Service::open(server.config()).is_err());
+    assert!(start.elapsed() < Duration::from_secs(3));
+    assert_eq!(server.sent(), 1);
+}
+
+#[test]
+fn queries_that_are_too_long_are_cut_in_two() {
+    let reply: Reply = Box::new(|_, query, stream| {
+        let entities = query.matches("<http://f/film").count();
+        if entities > 20 {
+            says(stream, "414 URI Too Long", "text/plain", b"too long");
+        }
+        entities > 20
+    });
+    let (_folder, _store, server) = of_films(reply);
+    let service = Service::open(server.config()).unwrap();
+    let drama = entity(&service, "http://f/drama");
+    let films: Vec<EntityId> = (service.incoming(drama).unwrap().iter())
+        .map(|edge| edge.entity)
+        .collect();
+    service.prefetch(&films, Direction::Outgoing).unwrap();
+    for &film in &films {
+        assert_eq!(service.outgoing(film).unwrap().len(), 1);
+        assert!(service.entity_label(film).unwrap().starts_with("film"));
+    }
+    // an entity by itself cannot be cut
+    let error = refused(always("414 URI Too Long", "text/plain", "too long"));
+    assert!(error.hint().unwrap().contains("limits.batch"), "{error}");
+}
+
+#[test]
+fn each_kind_of_full_text_is_asked_in_its_own_words() {
+    for (search, told) in [
+        (
+            Search::Virtuoso,
+            "?l <bif:contains> \"'ridley' AND 'scott'\"",
+        ),
+        (
+            Search::Fuseki,
+            "<http://jena.apache.org/text#query> ( \"ridley AND scott\" 40 )",
+        ),
+        (
+            Search::Graphdb,
+            "<http://www.ontotext.com/connectors/lucene#query> \"ridley AND scott\"",
+        ),
+        (Search::Qlever, "contains-word> \"ridley scott\""),
+        (Search::Exact, "\"Ridley Scott\"@en \"Ridley Scott\""),
+    ] {
+        // full text of another is not evaluated here: its answer is
+        let reply: Reply = Box::new(|_, query, stream| {
+            let asked = query.contains("?e ?l");
+            if asked {
+                let body = "{\"head\":{\"vars\":[\"e\",\"l\"]},\"results\":{\"bindings\":[{\
+                    \"e\":{\"type\":\"uri\",\"value\":\"http://f/scott\"},\
+                    \"l\":{\"type\":\"literal\",\"value\":\"Ridley Scott\"}},{\
+                    \"e\":{\"type\":\"uri\",\"value\":\"http://f/other\"},\
+                    \"l\":{\"type\":\"literal\",\"value\":\"Ridley Scott Free\"}}]}}";
+                says(stream, "200 OK", JSON, body.as_bytes());
+            }
+            asked
+        });
+        let (_folder, _store, server) = of_films(reply);
+        let mut config = server.config();
+        config.search = search;
+        let service = Service::open(config).unwrap();
+        service
+            .prefetch_names(&["ridley scott", "who directed", "a\" } DROP"])
+            .unwrap();
+        let sent = server.sent();
+        assert_eq!(
+            named(&service, "Ridley Scott"),
+            ["http://f/scott"],
+            "{search:?}"
+        );
+        // it was among those that were asked for together
+        assert_eq!(server.sent(), sent);
+        let queries = server.queries.lock().unwrap().join("\n");
+        let spelt = queries.contains(told) || queries.contains(&told.replace("R", "r"));
+        assert!(spelt, "{search:?}: {queries}");
+        assert!(!queries.contains("a\" }"), "{queries}");
+    }
+}
+
+#[test]
+fn queries_of_the_user_run_at_the_service() {
+    let (_folder, _store, server) = of_films(honest());
+    let mut config = server.config();
+    config.prefixes.insert("f".into(), "http://f/".into());
+    let service = Service::open(config).unwrap();
+    let run = |query: &str, format, limit| {
+        let mut out = Vec::new();
+        let options = SparqlOptions {
+            max_rows: limit,
+            ..SparqlOptions::default()
+        };
+        let written = service.write_query(query, &options, format, &mut out);
+        written.map(|written| (String::from_utf8(out).unwrap(), written))
+    };
+    let table = ResultFormat::Table { width: 40 };
+    let (text, written) = run("SELECT ?d WHERE { f:dune f:directed_by ?d }", table, None).unwrap();
+    assert_eq!(text, "d\n----------------\n<http://f/denis>\n");
+    assert_eq!(written.rows, 1);
+    let films = "SELECT ?s WHERE { ?s f:genre f:drama }";
+    let (text, written) = run(films, ResultFormat::Csv, Some(7)).unwrap();
+    assert_eq!((text.lines().count(), written.is_cut), (8, true));
+    let (text, written) = run("ASK { f:dune ?p ?o }", table, None).unwrap();
+    assert_eq!((text.as_str(), written.boolean), ("yes\n", Some(true)));
+    let error = run("SELECT nonsense", table, None).unwrap_err();
+    assert!(
+        matches!(error, Error::ServiceRefused { status: 400, .. }),
+        "{error}"
+    );
+}
+
+#[test]
+fn credentials_come_from_the_environment_and_are_never_told() {
+    let (_folder, _store, server) = of_films(Box::new(|_, _, stream| {
+        let body = "no entry for Bearer /usr and /usr";
+        says(stream, "403 Forbidden", "text/plain", body.as_bytes());
+        true
+    }));
+    let mut config = server.config();
+    // any variable that is always set will do
+    config.token_env = Some("PATH".into());
+    let error = Service::open(config).unwrap_err();
+    let path = std::env::var("PATH").unwrap();
+    assert!(!error.to_string().contains(&path), "{error}");
+    let mut config = server.config();
+    config.token_env = Some("WHEREFORE_NO_SUCH_VARIABLE".into());
+    let error = Service::open(config).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .contains("`WHEREFORE_NO_SUCH_VARIABLE` is not set")
+    );
+    let Err(Error::BadService { .. }) = Service::open(ServiceConfig::at("nonsense")) else {
+        panic!("an address that is none is refused");
+    };
+}

@@ -1,0 +1,202 @@
+//! How well the gold forms of a benchmark are read, and what they come to on a graph.
+//!
+//! ```text
+//! parsed      forms that the reader reads
+//! printed     of them, those whose bracketed or plain writing is the gold text but for spaces
+//! translated  of them, those that become SPARQL which parses
+//! runs        those whose names the graph has, and that run within their limits
+//! hits        those that run and give some gold answer
+//! equals      those that run and give the gold answers and nothing else
+//! ```
+//!
+//! The entities that a form names are no answers, unless there are no others: the benchmarks' SPARQL
+//! leaves its topics out as well.
+
+use std::collections::BTreeSet;
+
+use rayon::prelude::*;
+use serde::Serialize;
+use wherefore::logic::{Form, Moment, Notation, Outcome, Plan, RunLimits, run};
+use wherefore_graph::{EntityId, Graph, Store, names::normalise, sparql};
+
+use crate::error::Result;
+use crate::questions::GoldQuestion;
+
+/// What became of the forms of a file.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Forms {
+    /// Questions in the file.
+    pub questions: usize,
+    /// Those that bring a form.
+    pub forms: usize,
+    /// Forms that parse.
+    pub parsed: usize,
+    /// Forms that are written as they were.
+    pub printed: usize,
+    /// Forms whose SPARQL parses.
+    pub translated: usize,
+    /// Forms of `JOIN`, `AND` and `R` alone.
+    pub plain: Ran,
+    /// Of them, those without constants: the graph may lack values.
+    pub entities: Ran,
+    /// All forms.
+    pub all: Ran,
+    /// The first forms that do not parse, with the reason.
+    pub faults: Vec<String>,
+}
+
+/// What running came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Ran {
+    /// Forms.
+    pub forms: usize,
+    /// Those that run.
+    pub runs: usize,
+    /// Those that give a gold answer.
+    pub hits: usize,
+    /// Those that give the gold answers and nothing else.
+    pub equals: usize,
+    /// Those that run and whose SPARQL gives the same.
+    pub agrees: usize,
+}
+
+impl Ran {
+    fn add(&mut self, other: &Ran) {
+        self.forms += other.forms;
+        self.runs += other.runs;
+        self.hits += other.hits;
+        self.equals += other.equals;
+        self.agrees += other.agrees;
+    }
+}
+
+/// Reads, writes, translates and runs every form.
+pub fn forms(
+    graph: &Store,
+    questions: &[GoldQuestion],
+    now: Moment,
+    limits: &RunLimits,
+) -> Result<Forms> {
+    let each: Vec<Forms> = questions
+        .par_iter()
+        .map(|question| one(graph, question, now, limits))
+        .collect::<Result<_>>()?;
+    let mut sum = Forms::default();
+    for one in each {
+        sum.questions += one.questions;
+        sum.forms += one.forms;
+        sum.parsed += one.parsed;
+        sum.printed += one.printed;
+        sum.translated += one.translated;
+        sum.plain.add(&one.plain);
+        sum.entities.add(&one.entities);
+        sum.all.add(&one.all);
+        sum.faults.extend(one.faults);
+    }
+    sum.faults.truncate(20);
+    Ok(sum)
+}
+
+/// The gold form of a question; the benchmarks write `null` where they have none.
+pub fn gold_form(question: &GoldQuestion) -> Option<&str> {
+    let text = question.proof.logical_form.as_deref()?;
+    (text != "null" && !text.trim().is_empty()).then_some(text)
+}
+
+fn one(graph: &Store, question: &GoldQuestion, now: Moment, limits: &RunLimits) -> Result<Forms> {
+    let mut counts = Forms {
+        questions: 1,
+        ..Forms::default()
+    };
+    let Some(text) = gold_form(question) else {
+        return Ok(counts);
+    };
+    counts.forms = 1;
+    let form: Form = match text.parse() {
+        Ok(form) => form,
+        Err(error) => {
+            counts
+                .faults
+                .push(format!("{}: {error}: {text}", question.id));
+            return Ok(counts);
+        }
+    };
+    counts.parsed = 1;
+    let bare = |text: &str| text.split_whitespace().collect::<String>();
+    let written = [Notation::Bracketed, Notation::Plain].map(|n| form.written(n));
+    let as_it_was = written.iter().any(|w| bare(w) == bare(text));
+    // GrailQA writes `5^^http://…`, which is `"5"^^xsd:…` here: the same form all the same
+    let reads_back = written[1].parse::<Form>().is_ok_and(|again| again == form);
+    counts.printed = usize::from(reads_back && (as_it_was || text.contains("^^")));
+    let mut ran = Ran {
+        forms: 1,
+        ..Ran::default()
+    };
+    if let Ok(plan) = Plan::new(&form, graph, now) {
+        let outcome = run(&plan, graph, limits).ok();
+        let by_sparql = answers_by_sparql(&plan, graph, limits);
+        counts.translated = usize::from(by_sparql.is_some());
+        if let Some(outcome) = outcome {
+            let found = labels(&outcome, &plan.entities(), graph)?;
+            let gold: Vec<BTreeSet<String>> = (question.answers.iter())
+                .map(|name| name.all().map(normalise).collect())
+                .collect();
+            let right = |name: &String| gold.iter().any(|names| names.contains(name));
+            let complete = (gold.iter()).all(|names| !names.is_disjoint(&found));
+            ran.runs = 1;
+            ran.hits = usize::from(found.iter().any(right));
+            ran.equals = usize::from(complete && !found.is_empty() && found.iter().all(right));
+            ran.agrees = usize::from(by_sparql == Some(outcome.entities().len()));
+        }
+    }
+    if form.is_plain() {
+        counts.plain = ran;
+        if !form.has_constants() {
+            counts.entities = ran;
+        }
+    }
+    counts.all = ran;
+    Ok(counts)
+}
+
+/// How many answers SPARQL gives; none if the query fails. Time alone is no failure of the
+/// translation.
+fn answers_by_sparql(plan: &Plan, graph: &Store, limits: &RunLimits) -> Option<usize> {
+    let options = sparql::SparqlOptions {
+        timeout: Some(limits.time),
+        max_rows: Some(limits.rows),
+    };
+    let counted = sparql::query(graph, &plan.sparql(), &options, |answer| match answer {
+        sparql::QueryAnswer::Rows(mut rows) => {
+            if plan.counts() {
+                let row = rows.next().transpose()?;
+                let value = row.and_then(|row| row.values()[0].clone());
+                return Ok(match value {
+                    Some(sparql::RdfTerm::Literal(number)) => number.value().parse().unwrap_or(0),
+                    _ => 0,
+                });
+            }
+            rows.try_fold(0, |count, row| row.map(|_| count + 1))
+        }
+        _ => Ok(0),
+    });
+    match counted {
+        Ok(count) => Some(count),
+        Err(wherefore_graph::Error::OutOfTime { .. }) => Some(usize::MAX),
+        Err(_) => None,
+    }
+}
+
+fn labels(outcome: &Outcome, named: &[EntityId], graph: &dyn Graph) -> Result<BTreeSet<String>> {
+    if let Outcome::Number(number, _) = outcome {
+        return Ok(BTreeSet::from([number.to_string()]));
+    }
+    let (own, others): (Vec<EntityId>, Vec<EntityId>) =
+        (outcome.entities().iter()).partition(|entity| named.binary_search(entity).is_ok());
+    let answers = if others.is_empty() { own } else { others };
+    let mut found = BTreeSet::new();
+    for entity in answers {
+        found.insert(normalise(&graph.entity_label(entity)?));
+    }
+    Ok(found)
+}

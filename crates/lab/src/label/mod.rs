@@ -1,0 +1,629 @@
+//! Better labels for any retriever: a language model picks the paths that are evidence.
+//!
+//! "Weak-to-Strong GraphRAG" (ReG), section 4.1. For each question a small pool of candidate paths
+//! (`pool.rs`) is shown with the question and its answer, after one worked example; the model names
+//! those that are evidence, one `ans: Path n` a line (`reply.rs`). Their triples are the positives.
+//!
+//! ```text
+//! {"id", "paths": [[[head, relation, tail], …], …],      what was picked: `wherefore train --labels`
+//!  "pool": ["a -> [r] -> b", …], "picked": [0, 2], "fallback": false, "model", "llm": {…}}
+//! ```
+//!
+//! Where the model picks nothing, all shortest paths count, as without labels, and the line says
+//! `fallback`. Lines stand in the order of the questions; a run that was stopped goes on after them.
+
+mod pool;
+mod reply;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fs::{File, OpenOptions};
+use std::io::{BufWriter, Write};
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc;
+
+use serde::{Deserialize, Serialize};
+use wherefore::answer::LlmUse;
+use wherefore::graph::{Graph, Step};
+use wherefore::model::LanguageModel;
+use wherefore::model::language::{Decoding, Message, Prompt, Role};
+use wherefore::organize::one_line;
+
+use crate::error::{Error, Result};
+use crate::questions::{GoldQuestion, NamedTriple, json_records, resolve, utf8};
+use crate::supervise::ShortestPaths;
+
+pub use pool::{Candidate, PoolConfig, pool};
+
+/// How labels are made.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LabelConfig {
+    /// What is offered.
+    pub pool: PoolConfig,
+    /// How tokens are chosen.
+    pub decoding: Decoding,
+    /// Questions that are asked at the same time.
+    pub threads: usize,
+}
+
+impl Default for LabelConfig {
+    fn default() -> Self {
+        Self {
+            pool: PoolConfig::default(),
+            decoding: Decoding {
+                max_tokens: 256,
+                ..Decoding::default()
+            },
+            threads: 1,
+        }
+    }
+}
+
+/// One line of a label file.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LabelLine {
+    /// The question's id.
+    pub id: String,
+    /// The picked paths with all that they stand for.
+    pub paths: Vec<Vec<NamedTriple>>,
+    /// What was offered.
+    #[serde(default)]
+    pub pool: Vec<String>,
+    /// The numbers that were picked.
+    #[serde(default)]
+    pub picked: Vec<usize>,
+    /// Whether nothing was picked, so that all shortest paths count.
+    #[serde(default)]
+    pub fallback: bool,
+    /// The model's identity.
+    #[serde(default)]
+    pub model: String,
+    /// What it cost.
+    #[serde(default)]
+    pub llm: LlmUse,
+}
+
+/// What a labelling came to, so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Labelled {
+    /// Questions with a line.
+    pub questions: usize,
+    /// Those that an earlier run had labelled.
+    pub resumed: usize,
+    /// Those where the model picked nothing.
+    pub fallbacks: usize,
+    /// Those without a path from a topic to an answer.
+    pub without_paths: usize,
+    /// Candidates offered, all together.
+    pub offered: usize,
+    /// Candidates picked, all together.
+    pub picked: usize,
+    /// What it cost.
+    pub llm: LlmUse,
+}
+
+impl Labelled {
+    fn add(&mut self, line: &LabelLine) {
+        self.questions += 1;
+        self.fallbacks += usize::from(line.fallback);
+        self.without_paths += usize::from(line.paths.is_empty());
+        self.offered += line.pool.len();
+        self.picked += line.picked.len();
+        self.llm.add(line.llm);
+    }
+}
+
+/// Labels all questions, in order, into a file of lines. `see` is told what was done so far.
+pub fn label(
+    graph: &dyn Graph,
+    questions: &[GoldQuestion],
+    model: &dyn LanguageModel,
+    config: &LabelConfig,
+    out: &Path,
+    see: &mut dyn FnMut(&Labelled),
+) -> Result<Labelled> {
+    config.decoding.check()?;
+    let done = begun(out, questions, model)?;
+    let mut so_far = Labelled::default();
+    done.iter().for_each(|line| so_far.add(line));
+    so_far.resumed = done.len();
+    see(&so_far);
+    // what a killed run left half-written goes
+    let mut text: Vec<u8> = Vec::new();
+    for line in &done {
+        text.extend(to_bytes(line));
+    }
+    if out.exists() {
+        crate::aside::write(out, &text)?;
+    }
+    let file = OpenOptions::new().create(true).append(true).open(out);
+    let mut file = BufWriter::new(file.map_err(Error::io("write", out))?);
+    let left = &questions[done.len()..];
+    in_order(
+        left.len(),
+        config.threads.max(1),
+        |i| line(&left[i], graph, model, config),
+        |line| {
+            let write = |file: &mut BufWriter<File>| {
+                file.write_all(&to_bytes(&line))?;
+                file.flush()
+            };
+            write(&mut file).map_err(Error::io("write", out))?;
+            so_far.add(&line);
+            see(&so_far);
+            Ok(())
+        },
+    )?;
+    Ok(so_far)
+}
+
+/// The whole lines of an earlier run over the same questions with the same model.
+fn begun(
+    out: &Path,
+    questions: &[GoldQuestion],
+    model: &dyn LanguageModel,
+) -> Result<Vec<LabelLine>> {
+    if !out.exists() {
+        return Ok(Vec::new());
+    }
+    let bytes = std::fs::read(out).map_err(Error::io("read", out))?;
+    let whole = bytes
+        .iter()
+        .rposition(|b| *b == b'\n')
+        .map_or(0, |at| at + 1);
+    let records = json_records::<LabelLine>(out, utf8(out, &bytes[..whole])?, "labels")?;
+    let lines: Vec<LabelLine> = records.into_iter().map(|(_, line)| line).collect();
+    let other = |what| Error::OtherRun {
+        path: out.to_owned(),
+        what,
+    };
+    if lines.iter().any(|line| line.model != model.identity()) {
+        return Err(other("model"));
+    }
+    let same = lines.iter().zip(questions).all(|(line, q)| line.id == q.id);
+    if !same || lines.len() > questions.len() {
+        return Err(other("list of questions"));
+    }
+    Ok(lines)
+}
+
+fn to_bytes(line: &LabelLine) -> Vec<u8> {
+    let mut bytes = serde_json::to_vec(line).expect("a line is texts and numbers");
+    bytes.push(b'\n');
+    bytes
+}
+
+/// Does `count` jobs on some threads, and hands on what came of them in their order.
+fn in_order<T: Send>(
+    count: usize,
+    threads: usize,
+    job: impl Fn(usize) -> Result<T> + Sync,
+    mut take: impl FnMut(T) -> Result<()>,
+) -> Result<()> {
+    let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let (sender, receiver) = mpsc::sync_channel::<(usize, Result<T>)>(64);
+    std::thread::scope(|scope| {
+        for _ in 0..threads.min(count) {
+            let (sender, next, stop, job) = (sender.clone(), &next, &stop, &job);
+            scope.spawn(move || {
+                while !stop.load(Ordering::Relaxed) {
+                    let i = next.fetch_add(1, Ordering::Relaxed);
+                    if i >= count || sender.send((i, job(i))).is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+        drop(sender);
+        let mut early: BTreeMap<usize, T> = BTreeMap::new();
+        let mut wanted = 0;
+        let mut run = || -> Result<()> {
+            while let Ok((i, done)) = receiver.recv() {
+                early.insert(i, done?);
+                while let Some(done) = early.remove(&wanted) {
+                    take(done)?;
+                    wanted += 1;
+                }
+            }
+            Ok(())
+        };
+        let done = run();
+        stop.store(true, Ordering::Relaxed);
+        // whoever waits to hand something on is let go
+        drop(receiver);
+        done
+    })
+}
+
+/// Labels one question.
+fn line(
+    question: &GoldQuestion,
+    graph: &dyn Graph,
+    model: &dyn LanguageModel,
+    config: &LabelConfig,
+) -> Result<LabelLine> {
+    let own = question.own_graph();
+    let graph = own.as_ref().map_or(graph, |own| own as &dyn Graph);
+    let gold = resolve(question, graph)?;
+    let (topics, answers) = (gold.topic_entities(), gold.answer_entities());
+    let candidates = pool(graph, &topics, &answers, &config.pool)?;
+    let mut line = LabelLine {
+        id: question.id.clone(),
+        model: model.identity().to_owned(),
+        pool: candidates.iter().map(|c| c.text.clone()).collect(),
+        ..LabelLine::default()
+    };
+    if !candidates.iter().any(|c| c.is_path) {
+        line.fallback = true;
+        return Ok(line);
+    }
+    let answer = answers.iter().copied().find(|a| {
+        let ends = candidates
+            .iter()
+            .filter(|c| c.is_path)
+            .flat_map(|c| &c.paths);
+        ends.filter_map(|path| path.last())
+            .any(|step| step.to() == *a)
+    });
+    let answer = match answer {
+        Some(answer) => one_line(&graph.entity_label(answer)?),
+        None => String::new(),
+    };
+    let prompt = prompt(&question.question, &answer, &line.pool);
+    let mut watch = |_: wherefore::model::language::Progress<'_>| ControlFlow::Continue(());
+    let said = model.complete(&prompt, &config.decoding, &mut watch)?;
+    line.llm = LlmUse {
+        calls: 1,
+        cached: u32::from(said.cached),
+        prompt_tokens: said.prompt_tokens as u64,
+        completion_tokens: said.completion_tokens as u64,
+    };
+    line.picked = reply::picked(&said.text, candidates.len());
+    line.fallback = line.picked.is_empty();
+    let kept: Vec<&Candidate> = match line.fallback {
+        true => candidates.iter().filter(|c| c.is_path).collect(),
+        false => line.picked.iter().map(|i| &candidates[*i]).collect(),
+    };
+    for path in kept.iter().flat_map(|c| &c.paths) {
+        line.paths.push(named(path, graph)?);
+    }
+    Ok(line)
+}
+
+fn named(path: &[Step], graph: &dyn Graph) -> Result<Vec<NamedTriple>> {
+    let label = |e| graph.entity_label(e).map(std::borrow::Cow::into_owned);
+    path.iter()
+        .map(|step| {
+            let t = step.triple;
+            let relation = graph.relation_label(t.relation)?.into_owned();
+            Ok([label(t.head)?, relation, label(t.tail)?])
+        })
+        .collect()
+}
+
+fn prompt(question: &str, answer: &str, pool: &[String]) -> Prompt {
+    let asked = |paths: &str, question: &str, answer: &str| {
+        include_str!("prompts/question.txt")
+            .trim()
+            .replacen("{answer}", answer, 1)
+            .replacen("{question}", question, 1)
+            .replacen("{paths}", paths.trim(), 1)
+    };
+    let numbered: Vec<String> = (pool.iter().enumerate())
+        .map(|(i, path)| format!("Path {i}. {path}"))
+        .collect();
+    Prompt::Chat(vec![
+        Message::new(Role::System, include_str!("prompts/system.txt").trim()),
+        Message::new(
+            Role::User,
+            asked(
+                include_str!("prompts/example-paths.txt"),
+                include_str!("prompts/example-question.txt").trim(),
+                "German",
+            ),
+        ),
+        Message::new(
+            Role::Assistant,
+            include_str!("prompts/example-answer.txt").trim(),
+        ),
+        Message::new(
+            Role::User,
+            asked(&numbered.join("\n"), &one_line(question), answer),
+        ),
+    ])
+}
+
+/// How two label files become one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Combine {
+    /// Paths that either has.
+    Union,
+    /// Paths that both have; where there are none, those that either has.
+    Intersection,
+}
+
+/// Reads a label file.
+pub fn read(path: &Path) -> Result<Vec<LabelLine>> {
+    let bytes = std::fs::read(path).map_err(Error::io("read", path))?;
+    let records = json_records::<LabelLine>(path, utf8(path, &bytes)?, "labels")?;
+    Ok(records.into_iter().map(|(_, line)| line).collect())
+}
+
+/// One file of two: the questions of the first, then those that the second alone has.
+pub fn combine(first: &Path, second: &Path, how: Combine, out: &Path) -> Result<Labelled> {
+    let (first, second) = (read(first)?, read(second)?);
+    let mut others: HashMap<String, LabelLine> =
+        second.iter().map(|l| (l.id.clone(), l.clone())).collect();
+    let mut lines: Vec<LabelLine> = Vec::new();
+    for line in first {
+        lines.push(match others.remove(&line.id) {
+            Some(other) => joined(line, other, how),
+            None => line,
+        });
+    }
+    let rest = second.into_iter().filter(|l| others.contains_key(&l.id));
+    lines.extend(rest);
+    let mut done = Labelled::default();
+    let mut bytes = Vec::new();
+    for line in &lines {
+        done.add(line);
+        bytes.extend(to_bytes(line));
+    }
+    crate::aside::write(out, bytes)?;
+    Ok(done)
+}
+
+fn joined(first: LabelLine, second: LabelLine, how: Combine) -> LabelLine {
+    // a model that picked nothing has no say
+    let (first, second) = match (first.fallback, second.fallback) {
+        (false, true) => return first,
+        (true, false) => return second,
+        _ => (first, second),
+    };
+    let theirs: HashSet<&Vec<NamedTriple>> = second.paths.iter().collect();
+    let mut paths: Vec<Vec<NamedTriple>> = Vec::new();
+    if how == Combine::Intersection {
+        paths.extend(first.paths.iter().filter(|p| theirs.contains(p)).cloned());
+    }
+    if paths.is_empty() {
+        paths.clone_from(&first.paths);
+        let mine: HashSet<&Vec<NamedTriple>> = first.paths.iter().collect();
+        paths.extend(second.paths.iter().filter(|p| !mine.contains(p)).cloned());
+    }
+    let mut llm = first.llm;
+    llm.add(second.llm);
+    LabelLine {
+        paths,
+        llm,
+        model: format!("{} + {}", first.model, second.model),
+        ..first
+    }
+}
+
+/// How near labels are to the triples that a benchmark holds for relevant, averaged over questions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Quality {
+    /// Questions with relevant triples and labels.
+    pub questions: usize,
+    /// Precision and recall of shortest paths.
+    pub weak: (f64, f64),
+    /// Precision and recall of the file's labels.
+    pub refined: (f64, f64),
+}
+
+/// Holds a label file, and shortest paths, against the relevant triples of the questions.
+pub fn quality(
+    lines: &[LabelLine],
+    questions: &[GoldQuestion],
+    graph: &dyn Graph,
+) -> Result<Quality> {
+    let by_id: HashMap<&str, &LabelLine> = lines.iter().map(|l| (l.id.as_str(), l)).collect();
+    let mut sum = Quality::default();
+    for question in questions {
+        let relevant: HashSet<&NamedTriple> = question.proof.relevant.iter().collect();
+        let Some(line) = by_id.get(question.id.as_str()) else {
+            continue;
+        };
+        if relevant.is_empty() || line.paths.is_empty() {
+            continue;
+        }
+        let own = question.own_graph();
+        let graph = own.as_ref().map_or(graph, |own| own as &dyn Graph);
+        let gold = resolve(question, graph)?;
+        let weak = ShortestPaths::default().positives(
+            graph,
+            &gold.topic_entities(),
+            &gold.answer_entities(),
+        )?;
+        let step = |triple| Step {
+            triple,
+            forward: true,
+        };
+        let steps: Vec<Step> = weak.triples.into_iter().map(step).collect();
+        let weak = named(&steps, graph)?;
+        let refined: HashSet<&NamedTriple> = line.paths.iter().flatten().collect();
+        let measure = |labels: &HashSet<&NamedTriple>| {
+            let right = labels.iter().filter(|t| relevant.contains(*t)).count() as f64;
+            let precision = right / labels.len().max(1) as f64;
+            (precision, right / relevant.len() as f64)
+        };
+        let (w, r) = (measure(&weak.iter().collect()), measure(&refined));
+        sum.questions += 1;
+        sum.weak = (sum.weak.0 + w.0, sum.weak.1 + w.1);
+        sum.refined = (sum.refined.0 + r.0, sum.refined.1 + r.1);
+    }
+    let count = sum.questions.max(1) as f64;
+    sum.weak = (sum.weak.0 / count, sum.weak.1 / count);
+    sum.refined = (sum.refined.0 / count, sum.refined.1 / count);
+    Ok(sum)
+}
+
+#[cfg(test)]
+mod tests {
+    use wherefore::graph::toy;
+    use wherefore::model::language::Scripted;
+
+    use super::*;
+
+    fn questions() -> Vec<GoldQuestion> {
+        let question = |id: &str, text: &str, topic: &str, answer: &str| GoldQuestion {
+            id: id.into(),
+            question: text.into(),
+            topics: vec![topic.into()],
+            answers: vec![answer.into()],
+            ..GoldQuestion::default()
+        };
+        vec![
+            question(
+                "1",
+                "Whose mascot is Lou Seal?",
+                "Lou Seal",
+                "San Francisco Giants",
+            ),
+            question(
+                "2",
+                "In which city is Lou Seal?",
+                "Lou Seal",
+                "San Francisco",
+            ),
+            question("3", "Who knows Lou Seal?", "Lou Seal", "nobody at all"),
+        ]
+    }
+
+    fn script() -> Scripted {
+        let lines = [
+            serde_json::json!({"contains": "Question: Whose mascot", "text": "So.\nans: Path 0"}),
+            serde_json::json!({"text": "I cannot tell."}),
+        ];
+        let text: Vec<String> = lines.iter().map(ToString::to_string).collect();
+        Scripted::parse(&text.join("\n"), "script").unwrap()
+    }
+
+    fn run(out: &Path, questions: &[GoldQuestion], threads: usize) -> Result<Labelled> {
+        let config = LabelConfig {
+            threads,
+            ..LabelConfig::default()
+        };
+        label(
+            &toy::graph(),
+            questions,
+            &script(),
+            &config,
+            out,
+            &mut |_| {},
+        )
+    }
+
+    #[test]
+    fn picked_paths_are_labels_and_shortest_paths_where_nothing_was_picked() {
+        let place = tempfile::tempdir().unwrap();
+        let out = place.path().join("labels.jsonl");
+        let done = run(&out, &questions(), 3).unwrap();
+        assert_eq!(
+            (done.questions, done.fallbacks, done.without_paths),
+            (3, 2, 1)
+        );
+        assert_eq!(done.llm.calls, 2);
+        let lines = read(&out).unwrap();
+        let ids: Vec<&str> = lines.iter().map(|l| l.id.as_str()).collect();
+        assert_eq!(ids, ["1", "2", "3"]);
+        assert_eq!(lines[0].picked, [0]);
+        assert_eq!(
+            lines[0].paths,
+            [[["Lou Seal", "mascot of", "San Francisco Giants"].map(str::to_owned)]]
+        );
+        assert!(lines[1].fallback && lines[1].paths[0].len() == 2);
+        assert!(lines[2].fallback && lines[2].paths.is_empty());
+    }
+
+    #[test]
+    fn a_stopped_run_goes_on_and_another_one_is_refused() {
+        let place = tempfile::tempdir().unwrap();
+        let out = place.path().join("labels.jsonl");
+        run(&out, &questions(), 1).unwrap();
+        let whole = std::fs::read_to_string(&out).unwrap();
+        // the second line is cut in two
+        let first = whole.lines().next().unwrap();
+        std::fs::write(&out, format!("{first}\n{{\"id\":\"2\",\"pa")).unwrap();
+        let done = run(&out, &questions(), 2).unwrap();
+        assert_eq!((done.questions, done.resumed), (3, 1));
+        assert_eq!(std::fs::read_to_string(&out).unwrap(), whole);
+        let mut others = questions();
+        others[0].id = "x".into();
+        assert!(run(&out, &others, 1).is_err());
+    }
+
+    #[test]
+    fn two_files_become_one() {
+        let place = tempfile::tempdir().unwrap();
+        let file = |name: &str, lines: &[LabelLine]| {
+            let path = place.path().join(name);
+            let bytes: Vec<u8> = lines.iter().flat_map(to_bytes).collect();
+            std::fs::write(&path, bytes).unwrap();
+            path
+        };
+        let path = |name: &str| vec![[name, "r", "t"].map(str::to_owned)];
+        let line = |id: &str, paths: &[&str], fallback| LabelLine {
+            id: id.into(),
+            paths: paths.iter().map(|p| path(p)).collect(),
+            fallback,
+            ..LabelLine::default()
+        };
+        let a = file(
+            "a",
+            &[line("1", &["x", "y"], false), line("2", &["x"], true)],
+        );
+        let b = file(
+            "b",
+            &[
+                line("1", &["y", "z"], false),
+                line("2", &["q"], false),
+                line("3", &["w"], false),
+            ],
+        );
+        let out = place.path().join("out");
+        let counts = |how| {
+            combine(&a, &b, how, &out).unwrap();
+            let lines = read(&out).unwrap();
+            lines.iter().map(|l| l.paths.len()).collect::<Vec<_>>()
+        };
+        assert_eq!(counts(Combine::Union), [3, 1, 1]);
+        assert_eq!(counts(Combine::Intersection), [1, 1, 1]);
+        assert_eq!(read(&out).unwrap()[1].paths, [path("q")]);
+    }
+
+    #[test]
+    fn labels_are_held_against_what_is_relevant() {
+        let mut questions = questions();
+        questions.truncate(2);
+        let triple = |t: [&str; 3]| t.map(str::to_owned);
+        questions[1].proof.relevant =
+            vec![triple(["Lou Seal", "mascot of", "San Francisco Giants"])];
+        let lines = [LabelLine {
+            id: "2".into(),
+            paths: vec![questions[1].proof.relevant.clone()],
+            ..LabelLine::default()
+        }];
+        let measured = quality(&lines, &questions, &toy::graph()).unwrap();
+        // shortest paths have the second step too
+        assert_eq!(measured.questions, 1);
+        assert_eq!(measured.weak, (0.5, 1.0));
+        assert_eq!(measured.refined, (1.0, 1.0));
+    }
+
+    #[test]
+    fn the_prompt_shows_numbered_paths_behind_an_example() {
+        let pool = ["a -> [r] -> b".to_owned(), "a -> [s] -> c".to_owned()];
+        let Prompt::Chat(messages) = prompt("Who\nis it?", "b", &pool) else {
+            panic!("a chat");
+        };
+        assert_eq!(
+            messages[3].content,
+            "Paths:\nPath 0. a -> [r] -> b\nPath 1. a -> [s] -> c\n\nQuestion: Who is it?\nAnswer: b"
+        );
+        assert!(messages[2].content.ends_with("ans: Path 0"));
+    }
+}

@@ -1,0 +1,25 @@
+//! Logical forms: questions as expressions that run on the graph.
+
+pub mod aspects;
+mod cues;
+pub mod decode;
+mod english;
+mod form;
+mod parse;
+mod plan;
+mod print;
+pub mod repair;
+mod run;
+mod sparql;
+#[cfg(test)]
+mod tests;
+mod value;
+
+pub use cues::{Best, Bound, Cues};
+pub use form::{
+    Comparison, Constant, Extreme, Form, MAX_DEPTH, MAX_FORM_BYTES, MAX_PARTS, Relation,
+};
+pub use plan::{Plan, SAMPLED_VALUES, TYPE_RELATIONS, relation_called, sense_of, type_relations};
+pub use print::{Notation, written_name};
+pub use run::{Outcome, RunLimits, Runner, run};
+pub use value::{Moment, Quantity, Sense, Value};

@@ -1,0 +1,435 @@
+//! Forms run on graphs: against SPARQL, and by hand.
+
+use proptest::prelude::*;
+use wherefore_graph::sparql::{self, QueryAnswer, RdfTerm, SparqlOptions};
+use wherefore_graph::{EntityId, Graph, Input, LoadOptions, NameMatch, Store, load, toy};
+
+use super::*;
+use crate::error::Error;
+
+const NOW: &str = "2020-06-01";
+
+fn now() -> Moment {
+    Moment::parse(NOW).unwrap()
+}
+
+fn store(lines: &str, ending: &str) -> (tempfile::TempDir, Store) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join(format!("graph.{ending}"));
+    std::fs::write(&file, lines).unwrap();
+    let out = folder.path().join("graph");
+    load(&[Input::File(file)], &out, &LoadOptions::default(), &|_| {}).unwrap();
+    let store = Store::open(&out).unwrap();
+    (folder, store)
+}
+
+fn plan(form: &str, graph: &dyn Graph) -> Plan {
+    Plan::new(&form.parse().unwrap(), graph, now()).unwrap()
+}
+
+fn labels(graph: &dyn Graph, entities: &[EntityId]) -> Vec<String> {
+    entities
+        .iter()
+        .map(|&e| graph.entity_label(e).unwrap().into_owned())
+        .collect()
+}
+
+fn answers(form: &str, graph: &dyn Graph) -> Vec<String> {
+    let outcome = run(&plan(form, graph), graph, &RunLimits::default()).unwrap();
+    match outcome {
+        Outcome::Entities(entities) => labels(graph, &entities),
+        Outcome::Number(number, _) => vec![number.to_string()],
+    }
+}
+
+/// What SPARQL makes of a plan, as the terms that it shows.
+fn by_sparql(plan: &Plan, store: &Store) -> Vec<String> {
+    let query = plan.sparql();
+    let mut rows = sparql::query(store, &query, &SparqlOptions::default(), |answer| {
+        let QueryAnswer::Rows(rows) = answer else {
+            panic!("no rows")
+        };
+        rows.map(|row| {
+            let row = row?;
+            let term = row.values()[0].clone().expect("the variable is bound");
+            Ok(match term {
+                RdfTerm::Literal(literal) if plan.counts() => literal.value().to_owned(),
+                term => term.to_string(),
+            })
+        })
+        .collect::<wherefore_graph::Result<Vec<_>>>()
+    })
+    .unwrap_or_else(|error| panic!("{error}\n{query}"));
+    rows.sort();
+    rows
+}
+
+/// What running comes to, as the terms that SPARQL would show.
+fn by_running(plan: &Plan, store: &Store) -> Vec<String> {
+    match run(plan, store, &RunLimits::default()).unwrap() {
+        Outcome::Number(number, _) => vec![number.to_string()],
+        Outcome::Entities(entities) => {
+            let mut shown: Vec<String> = entities
+                .iter()
+                .map(|&entity| match store.entity_term(entity).unwrap() {
+                    wherefore_graph::Term::Iri(iri) => format!("<{iri}>"),
+                    wherefore_graph::Term::Name(name) => format!("<{}>", sparql::name_iri(&name)),
+                    other => other.to_string(),
+                })
+                .collect();
+            shown.sort();
+            shown
+        }
+    }
+}
+
+#[test]
+fn forms_run_on_the_toy_graph() {
+    let graph = toy::graph();
+    for (form, wanted) in [
+        (
+            "(JOIN (R plays_in) [San Francisco Giants])",
+            &["Oracle Park"][..],
+        ),
+        ("(JOIN mascot_of [San Francisco Giants])", &["Lou Seal"]),
+        (
+            "(JOIN (R won) (JOIN (R mascot_of) [Lou Seal]))",
+            &[
+                "World Series 2010",
+                "World Series 2012",
+                "World Series 2014",
+            ],
+        ),
+        (
+            "(AND (JOIN (R won) [san francisco giants]) (JOIN (R lost) [Kansas City Royals]))",
+            &["World Series 2014"],
+        ),
+        ("(COUNT (JOIN (R won) [San Francisco Giants]))", &["3"]),
+        ("(JOIN [located in] California)", &["San Francisco"]),
+        // 41915 is a name here, and reads as a number
+        ("(JOIN capacity 41915.0)", &["m.0seat"]),
+        ("(gt (JOIN venue_record capacity) 40000)", &["Oracle Park"]),
+        ("(lt capacity 40000)", &[]),
+        (
+            "(ARGMAX (JOIN located_in [San Francisco]) (JOIN venue_record capacity))",
+            &["Oracle Park"],
+        ),
+        (
+            "(AND (JOIN located_in [San Francisco]) (ge (JOIN venue_record capacity) 41915))",
+            &["Oracle Park"],
+        ),
+    ] {
+        assert_eq!(answers(form, &graph), wanted, "{form}");
+    }
+}
+
+#[test]
+fn names_that_the_graph_lacks_are_told_and_still_translate() {
+    let graph = toy::graph();
+    let plan = plan("(JOIN (R coached) [Lou Reed])", &graph);
+    assert_eq!(plan.missing(), ["relation `coached`", "entity `Lou Reed`"]);
+    assert!(
+        plan.sparql()
+            .contains("<name:Lou%20Reed> <name:coached> ?x")
+    );
+    let error = run(&plan, &graph, &RunLimits::default()).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the graph has no relation `coached`, no entity `Lou Reed`"
+    );
+}
+
+#[test]
+fn evidence_is_the_triples_that_made_it_match() {
+    let graph = toy::graph();
+    let told = |form: &str, entity: &str| -> Vec<String> {
+        let plan = plan(form, &graph);
+        let limits = RunLimits::default();
+        let mut runner = Runner::new(&plan, &graph, &limits).unwrap();
+        let entity = graph.entities_named(entity, NameMatch::Exact).unwrap()[0];
+        runner
+            .evidence(entity)
+            .unwrap()
+            .iter()
+            .map(|t| {
+                format!(
+                    "{} {} {}",
+                    graph.entity_label(t.head).unwrap(),
+                    graph.relation_label(t.relation).unwrap(),
+                    graph.entity_label(t.tail).unwrap()
+                )
+            })
+            .collect()
+    };
+    assert_eq!(
+        told(
+            "(JOIN (R won) (JOIN (R mascot_of) [Lou Seal]))",
+            "World Series 2010"
+        ),
+        [
+            "Lou Seal mascot of San Francisco Giants",
+            "San Francisco Giants won World Series 2010"
+        ]
+    );
+    assert_eq!(
+        told(
+            "(ARGMAX (JOIN located_in [San Francisco]) (JOIN venue_record capacity))",
+            "Oracle Park"
+        ),
+        [
+            "Oracle Park located in San Francisco",
+            "Oracle Park venue record m.0seat",
+            "m.0seat capacity 41915"
+        ]
+    );
+    assert_eq!(
+        told("(JOIN (R won) [San Francisco Giants])", "California"),
+        [""; 0]
+    );
+}
+
+#[test]
+fn forms_are_spoken() {
+    let graph = toy::graph();
+    for (form, english) in [
+        (
+            "(JOIN (R plays_in) [San Francisco Giants])",
+            "the plays in of San Francisco Giants",
+        ),
+        (
+            "(AND (JOIN (R won) [San Francisco Giants]) (JOIN lost_by X))",
+            "the won of San Francisco Giants, whose lost by is X",
+        ),
+        (
+            "(COUNT (JOIN (R won) (JOIN mascot [Lou Seal])))",
+            "the number of the won of those whose mascot is Lou Seal",
+        ),
+        (
+            "(ARGMAX (OR A B) capacity)",
+            "the one with the largest capacity among A or B",
+        ),
+        (
+            "(ARGMIN club capacity)",
+            "the one with the smallest capacity among every club",
+        ),
+        (
+            "(lt (JOIN venue_record capacity) 5)",
+            "those whose capacity of the venue record is less than 5",
+        ),
+        (
+            "(TC (JOIN (R won) X) from 2010)",
+            "the won of X, as of 2010",
+        ),
+    ] {
+        let form: Form = form.parse().unwrap();
+        assert_eq!(form.english(&graph).unwrap(), english);
+    }
+}
+
+/// Offices with their periods, in triples as RDF has them.
+const OFFICES: &str = r#"
+<http://e/p> <http://e/held> <http://e/a> .
+<http://e/p> <http://e/held> <http://e/b> .
+<http://e/p> <http://e/held> <http://e/c> .
+<http://e/a> <http://e/from> "2001"^^<http://www.w3.org/2001/XMLSchema#gYear> .
+<http://e/a> <http://e/to> "2009-01-20"^^<http://www.w3.org/2001/XMLSchema#date> .
+<http://e/b> <http://e/from> "2009-01-20"^^<http://www.w3.org/2001/XMLSchema#date> .
+<http://e/a> <http://e/votes> "5" .
+<http://e/b> <http://e/votes> "7"^^<http://www.w3.org/2001/XMLSchema#integer> .
+<http://e/c> <http://e/votes> "9"^^<http://example.org/km> .
+<http://e/a> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <http://e/Office> .
+<http://e/b> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <http://e/Office> .
+"#;
+
+#[test]
+fn periods_classes_and_units_are_minded() {
+    let (_folder, store) = store(OFFICES, "nt");
+    for (form, wanted) in [
+        // begun by the end of 2009 and not ended before its beginning; c has no period at all
+        ("(TC (JOIN (R held) p) from 2009)", &["a", "b", "c"][..]),
+        ("(TC (JOIN (R held) p) from 2005)", &["a", "c"]),
+        ("(TC (JOIN (R held) p) to NOW)", &["b", "c"]),
+        ("(AND Office (JOIN (R held) p))", &["a", "b"]),
+        ("(COUNT Office)", &["2"]),
+        // 9 km is no number
+        ("(ARGMAX (JOIN (R held) p) votes)", &["b"]),
+        ("(ARGMIN Office from)", &["a"]),
+        ("(JOIN from 2001)", &["a"]),
+        ("(gt from 2001)", &["b"]),
+        ("(ge votes 5)", &["a", "b"]),
+    ] {
+        assert_eq!(answers(form, &store), wanted, "{form}");
+        let plan = plan(form, &store);
+        assert_eq!(
+            by_sparql(&plan, &store),
+            by_running(&plan, &store),
+            "{form}"
+        );
+    }
+    let bad = Plan::new(&"(lt votes \"many\")".parse().unwrap(), &store, now());
+    assert_eq!(
+        bad.unwrap_err().to_string(),
+        "`\"many\"` is not a number or a date"
+    );
+}
+
+#[test]
+fn time_and_rows_are_limited() {
+    let lines: String = (0..3000).map(|i| format!("hub\tr\te{i}\n")).collect();
+    let (_folder, store) = store(&lines, "tsv");
+    let plan = plan(
+        "(JOIN (R r) (JOIN r (JOIN (R r) (JOIN r (JOIN (R r) hub)))))",
+        &store,
+    );
+    let limits = RunLimits {
+        rows: 100,
+        ..RunLimits::default()
+    };
+    let error = run(&plan, &store, &limits).unwrap_err();
+    assert!(matches!(error, Error::FormTooLarge { limit: 100 }));
+    let limits = RunLimits {
+        time: std::time::Duration::ZERO,
+        ..RunLimits::default()
+    };
+    let error = run(&plan, &store, &limits).unwrap_err();
+    assert_eq!(error.code(), "out-of-time");
+}
+
+/// Four entities with names, three relations between them and two with values.
+fn any_lines() -> impl Strategy<Value = String> {
+    let entity = 0..4u8;
+    let edge = (entity.clone(), 0..3u8, entity.clone())
+        .prop_map(|(h, r, t)| format!("<http://e/e{h}> <http://e/r{r}> <http://e/e{t}> .\n"));
+    let xsd = "http://www.w3.org/2001/XMLSchema#";
+    let value = prop_oneof![
+        (0..6i32).prop_map(move |n| format!("\"{n}\"^^<{xsd}integer>")),
+        (0..6i32).prop_map(move |n| format!("\"{n}.0\"^^<{xsd}decimal>")),
+        (0..6i32).prop_map(move |n| format!("\"{n}e0\"^^<{xsd}double>")),
+        (2000..2004i32).prop_map(move |n| format!("\"{n}\"^^<{xsd}gYear>")),
+        (2000..2004i32).prop_map(move |n| format!("\"{n}-01\"^^<{xsd}gYearMonth>")),
+        (2000..2004i32).prop_map(move |n| format!("\"{n}-01-01\"^^<{xsd}date>")),
+        (2000..2004i32).prop_map(move |n| format!("\"{n}-06-01T12:00:00\"^^<{xsd}dateTime>")),
+        (0..2004i32).prop_map(|n| format!("\"{n}\"")),
+        Just("\"5\"^^<http://example.org/km>".to_owned()),
+        Just("\"2001\"@en".to_owned()),
+        Just("\"many\"".to_owned()),
+    ];
+    let valued = (
+        entity.clone(),
+        prop_oneof![Just("from"), Just("to"), Just("p")],
+        value,
+    )
+        .prop_map(|(h, r, v)| format!("<http://e/e{h}> <http://e/{r}> {v} .\n"));
+    let typed = (entity, 0..2u8).prop_map(|(h, c)| {
+        format!(
+            "<http://e/e{h}> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <http://e/C{c}> .\n"
+        )
+    });
+    (
+        prop::collection::vec(edge, 1..12),
+        prop::collection::vec(valued, 0..8),
+        prop::collection::vec(typed, 0..4),
+    )
+        .prop_map(|(a, b, c)| {
+            // every name of the forms is in the graph
+            let mut lines = String::new();
+            for i in 0..4 {
+                lines += &format!("<http://e/e{i}> <http://e/r{}> <http://e/e0> .\n", i % 3);
+            }
+            for (r, v) in [("from", "2002"), ("to", "2003"), ("p", "3")] {
+                lines += &format!("<http://e/e3> <http://e/{r}> \"{v}\" .\n");
+            }
+            for c in 0..2 {
+                lines += &format!("<http://e/e{c}> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <http://e/C{c}> .\n");
+            }
+            lines + &a.concat() + &b.concat() + &c.concat()
+        })
+}
+
+/// Forms over the names of [`any_lines`].
+fn any_runnable() -> impl Strategy<Value = Form> {
+    let relation = ((0..3u8), any::<bool>()).prop_map(|(r, reversed)| Relation {
+        name: format!("r{r}"),
+        reversed,
+    });
+    let valued = prop_oneof![Just("from"), Just("to"), Just("p")].prop_map(Relation::new);
+    let way = prop_oneof![
+        valued.clone().prop_map(|v| vec![v]),
+        (relation.clone(), valued.clone()).prop_map(|(r, v)| vec![r, v])
+    ];
+    let constant = prop_oneof![
+        (0..6i32).prop_map(|n| Constant::Bare(n.to_string())),
+        (2000..2004i32).prop_map(|n| Constant::Bare(n.to_string())),
+        (2000..2004i32).prop_map(|n| Constant::Bare(format!("{n}-06-01"))),
+    ];
+    let time = prop_oneof![
+        Just(Constant::Now),
+        (2000..2004i32).prop_map(|n| Constant::Bare(n.to_string()))
+    ];
+    let is = prop_oneof![
+        Just(Comparison::Less),
+        Just(Comparison::AtMost),
+        Just(Comparison::Greater),
+        Just(Comparison::AtLeast)
+    ];
+    let entity = (0..4u8).prop_map(|e| Form::Name(format!("e{e}")));
+    let class = (0..2u8).prop_map(|c| Form::Name(format!("C{c}")));
+    let leaf = prop_oneof![
+        (relation.clone(), entity).prop_map(|(r, e)| e.joined(r)),
+        (is, way.clone(), constant.clone()).prop_map(|(is, by, c)| Form::Compare(is, by, c)),
+        (valued.clone(), constant).prop_map(|(r, c)| Form::Constant(c).joined(r)),
+    ];
+    let set = leaf.prop_recursive(3, 12, 3, move |inner| {
+        let operand = prop_oneof![3 => inner.clone(), 1 => class.clone()];
+        let extreme = prop_oneof![Just(Extreme::Largest), Just(Extreme::Smallest)];
+        prop_oneof![
+            (relation.clone(), inner.clone()).prop_map(|(r, of)| of.joined(r)),
+            prop::collection::vec(operand.clone(), 2..4).prop_map(Form::And),
+            prop::collection::vec(inner.clone(), 2..4).prop_map(Form::Or),
+            (extreme, operand.clone(), way.clone()).prop_map(|(e, of, by)| Form::Best(
+                e,
+                Box::new(of),
+                by
+            )),
+            (operand, valued.clone(), time.clone()).prop_map(|(of, r, t)| Form::At(
+                Box::new(of),
+                r,
+                t
+            )),
+        ]
+    });
+    (any::<bool>(), set).prop_map(|(count, set)| match count {
+        true => Form::Count(Box::new(set)),
+        false => set,
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+
+    #[test]
+    fn running_and_sparql_agree(
+        lines in any_lines(),
+        forms in prop::collection::vec(any_runnable(), 8),
+    ) {
+        let (_folder, store) = store(&lines, "nt");
+        for form in forms {
+            let plan = Plan::new(&form, &store, now()).unwrap();
+            prop_assert_eq!(plan.missing(), [""; 0]);
+            let run = by_running(&plan, &store);
+            prop_assert_eq!(&run, &by_sparql(&plan, &store), "{}\n{}\n{}", form, plan.sparql(), lines);
+            let normal = Plan::new(&form.normal(), &store, now()).unwrap();
+            prop_assert_eq!(&run, &by_running(&normal, &store), "{} as {}", form, form.normal());
+
+            // every member is proved by triples of the graph, and nothing else is
+            let limits = RunLimits::default();
+            let mut runner = Runner::new(&plan, &store, &limits).unwrap();
+            let members = runner.run().unwrap().entities().to_vec();
+            for id in 0..wherefore_graph::Adjacency::entity_bound(&store) {
+                let entity = EntityId(id as u32);
+                let evidence = runner.evidence(entity).unwrap();
+                prop_assert_eq!(!evidence.is_empty(), members.contains(&entity), "{}", form);
+            }
+        }
+    }
+}

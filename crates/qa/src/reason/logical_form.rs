@@ -1,0 +1,89 @@
+//! Answers without a language model: what the retriever's logical form gives.
+//!
+//! ```text
+//! answers    = the entities that the form matches, or the number that it counts
+//! rationale  = the triples that made each match; of a count, those of all that was counted
+//! confidence = the form's
+//! ```
+
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+use wherefore_graph::{Graph, Triple};
+
+use super::{Candidate, Computed, Conclusion, Reasoner, RunForm};
+use crate::error::Result;
+use crate::organize::Context;
+use crate::question::Question;
+
+/// Settings of [`LogicalForm`]: there are none.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LogicalFormConfig {}
+
+/// Answers with what a form gives.
+#[derive(Clone, Debug, Default)]
+pub struct LogicalForm {}
+
+impl LogicalForm {
+    /// A reasoner with these settings.
+    pub fn new(_config: LogicalFormConfig) -> Self {
+        Self {}
+    }
+}
+
+impl Reasoner for LogicalForm {
+    fn reason(
+        &self,
+        _question: &Question,
+        context: &Context,
+        _graph: &dyn Graph,
+    ) -> Result<Conclusion> {
+        let selection = &context.selection;
+        let Some(form) = &selection.form else {
+            return Ok(Conclusion {
+                reason: Some("no logical form of the question gives anything".into()),
+                ..Conclusion::default()
+            });
+        };
+        let triples = selection.triples.iter().enumerate();
+        let place: HashMap<Triple, usize> = triples.map(|(i, (t, _))| (*t, i)).collect();
+        let path = |evidence: &[Triple]| -> Vec<usize> {
+            evidence
+                .iter()
+                .filter_map(|t| place.get(t).copied())
+                .collect()
+        };
+        let mut conclusion = Conclusion {
+            form: Some(RunForm {
+                form: form.form.clone(),
+                english: form.english.clone(),
+                sparql: form.sparql.clone(),
+            }),
+            ..Conclusion::default()
+        };
+        if let Some(count) = form.count {
+            let mut counted: Vec<usize> = form
+                .answers
+                .iter()
+                .flat_map(|a| path(&a.evidence))
+                .collect();
+            counted.sort_unstable();
+            counted.dedup();
+            let counted = Computed::count(count, form.confidence, counted);
+            conclusion.computed.push(counted);
+            return Ok(conclusion);
+        }
+        conclusion.answers = form
+            .answers
+            .iter()
+            .map(|answer| Candidate {
+                entity: answer.entity,
+                confidence: form.confidence,
+                path: path(&answer.evidence),
+                ..Candidate::default()
+            })
+            .collect();
+        Ok(conclusion)
+    }
+}

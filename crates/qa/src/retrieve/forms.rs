@@ -1,0 +1,278 @@
+//! Writes the question as logical forms without a trained network, and runs the best.
+//!
+//! The candidates of AMAR's generator come from rules here: where the walk along the relations
+//! that the question tells leads ([`RelationWalk`]), what joins a topic to the class that is asked
+//! for, and what the words say of counts, extremes and comparisons ([`Cues`]):
+//!
+//! ```text
+//! sets       (JOIN r_n … (JOIN r_1 topic))      the walk's plans, and pairs of them by AND
+//!            (AND class (JOIN r topic))         what joins a topic to a class
+//!            class                              where no topic is named
+//! bounds     (AND set (gt value 5))             for each comparison
+//! extremes   (ARGMAX set value)
+//! measures   (JOIN (R value) set)               how high, how many people
+//! count      (COUNT set)
+//! score      = product of the parts' scores, within 0 and 1
+//! ```
+//!
+//! Candidates are run in order of their scores; the first that comes to something answers. A
+//! count of nothing is an answer where nothing else is found.
+
+mod search;
+mod vocabulary;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+use wherefore_graph::{EntityId, Graph, NameMatch, RelationId, Subgraph, Triple};
+use wherefore_model::{Encoder, encode};
+
+use self::search::Search;
+use self::vocabulary::Vocabulary;
+use super::{FormAnswer, FormedAnswer, RelationWalk, RelationWalkConfig, Retriever, ScoredTriples};
+use crate::error::{Error, Result};
+use crate::link::Link;
+use crate::logic::{Form, Moment, Outcome, Plan, RunLimits, Runner, relation_called};
+use crate::per_graph::PerGraph;
+use crate::question::Question;
+
+/// Settings of [`Forms`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct FormsConfig {
+    /// Candidates that are run at most.
+    pub candidates: usize,
+    /// Answers that are given with their evidence at most.
+    pub answers: usize,
+    /// All candidates together run for at most so many milliseconds.
+    pub time_limit_ms: u64,
+    /// Most entities of a set.
+    pub max_rows: usize,
+    /// How plans are found.
+    pub walk: RelationWalkConfig,
+}
+
+impl Default for FormsConfig {
+    fn default() -> Self {
+        Self {
+            candidates: 60,
+            answers: 200,
+            time_limit_ms: 3000,
+            max_rows: 200_000,
+            walk: RelationWalkConfig {
+                plans: 8,
+                ..RelationWalkConfig::default()
+            },
+        }
+    }
+}
+
+/// Retrieves what the best logical form matches.
+pub struct Forms {
+    config: FormsConfig,
+    walk: RelationWalk,
+    encoder: Arc<dyn Encoder>,
+    vocabulary: PerGraph<Vocabulary>,
+}
+
+impl Forms {
+    /// A retriever with these settings; opens the encoder.
+    pub fn new(config: FormsConfig) -> Result<Self> {
+        for (name, value) in [
+            ("retrieve.candidates", config.candidates),
+            ("retrieve.answers", config.answers),
+            ("retrieve.max_rows", config.max_rows),
+        ] {
+            if value == 0 {
+                return Err(Error::BadSetting {
+                    name,
+                    value: "0".into(),
+                    wanted: "at least 1",
+                });
+            }
+        }
+        Ok(Self {
+            walk: RelationWalk::new(config.walk.clone())?,
+            encoder: encode::open(&config.walk.encoder)?,
+            vocabulary: PerGraph::default(),
+            config,
+        })
+    }
+}
+
+impl Retriever for Forms {
+    fn needs_links(&self) -> bool {
+        false
+    }
+
+    fn retrieve(
+        &self,
+        question: &Question,
+        links: &[Link],
+        graph: &dyn Graph,
+    ) -> Result<ScoredTriples> {
+        let vocabulary = self
+            .vocabulary
+            .get(graph, || Vocabulary::new(graph, &*self.encoder))?;
+        let search = Search::new(self, &vocabulary, question, links, graph)?;
+        let candidates = search.candidates()?;
+        self.first_that_runs(candidates, &search.topics, graph)
+    }
+}
+
+/// A form with its score.
+#[derive(Clone, Debug)]
+struct Candidate {
+    form: Form,
+    score: f32,
+}
+
+impl Forms {
+    fn first_that_runs(
+        &self,
+        candidates: Vec<Candidate>,
+        topics: &[EntityId],
+        graph: &dyn Graph,
+    ) -> Result<ScoredTriples> {
+        let begun = Instant::now();
+        let limit = Duration::from_millis(self.config.time_limit_ms);
+        let mut notes = Vec::new();
+        let mut zero = None;
+        for candidate in candidates {
+            let left = limit.saturating_sub(begun.elapsed());
+            if left.is_zero() {
+                notes.push("not all logical forms could be tried in time".into());
+                break;
+            }
+            let plan = Plan::new(&candidate.form, graph, Moment::now())?;
+            let limits = RunLimits {
+                time: left,
+                rows: self.config.max_rows,
+                ..RunLimits::default()
+            };
+            // a topic without a name that leads back to it, such as a literal
+            let Ok(mut runner) = Runner::new(&plan, graph, &limits) else {
+                continue;
+            };
+            let outcome = match runner.run() {
+                Ok(outcome) => outcome,
+                // too large or too slow: another one may do
+                Err(Error::FormTooLarge { .. }) => continue,
+                Err(error) if error.code() == "out-of-time" => continue,
+                Err(error) => return Err(error),
+            };
+            let named = plan.entities();
+            let is_set = !matches!(candidate.form, Form::Join(..));
+            let kept: Vec<EntityId> = (outcome.entities().iter().copied())
+                .filter(|entity| is_set || named.binary_search(entity).is_err())
+                .collect();
+            if kept.is_empty() {
+                if matches!(outcome, Outcome::Number(..)) && zero.is_none() {
+                    zero = Some((candidate, plan));
+                }
+                continue;
+            }
+            let mut given = Vec::new();
+            for &entity in kept.iter().take(self.config.answers) {
+                let evidence = match runner.evidence(entity) {
+                    Ok(evidence) => evidence,
+                    Err(error) if error.code() == "out-of-time" => break,
+                    Err(error) => return Err(error),
+                };
+                given.push(FormedAnswer { entity, evidence });
+            }
+            if kept.len() > given.len() && !matches!(outcome, Outcome::Number(..)) {
+                let left = format!("{} of {} answers are given", given.len(), kept.len());
+                notes.push(left);
+            }
+            let count = match outcome {
+                Outcome::Number(number, _) => Some(number),
+                Outcome::Entities(_) => None,
+            };
+            return answered(&candidate, &plan, count, given, topics, notes, graph);
+        }
+        match zero {
+            Some((candidate, plan)) => {
+                answered(&candidate, &plan, Some(0), Vec::new(), topics, notes, graph)
+            }
+            None => Ok(ScoredTriples {
+                notes,
+                ..ScoredTriples::default()
+            }),
+        }
+    }
+}
+
+/// The evidence of a form as a subgraph.
+fn answered(
+    candidate: &Candidate,
+    plan: &Plan,
+    count: Option<usize>,
+    answers: Vec<FormedAnswer>,
+    topics: &[EntityId],
+    notes: Vec<String>,
+    graph: &dyn Graph,
+) -> Result<ScoredTriples> {
+    let mut roots: Vec<EntityId> = plan.entities();
+    roots.extend(topics);
+    roots.sort_unstable();
+    roots.dedup();
+    let mut triples: Vec<Triple> = answers.iter().flat_map(|a| a.evidence.clone()).collect();
+    triples.sort_unstable();
+    triples.dedup();
+    let subgraph = Subgraph::from_triples(&roots, &triples);
+    let score = candidate.score.clamp(0.0, 1.0);
+    let mut entity_scores = vec![0.0; subgraph.entities().len()];
+    for answer in &answers {
+        if let Some(place) = subgraph.entities().iter().position(|e| *e == answer.entity) {
+            entity_scores[place] = score;
+        }
+    }
+    let count_of = subgraph.triples().len();
+    let topics = (0..subgraph.entities().len() as u32)
+        .map(EntityId)
+        .filter(|&local| roots.binary_search(&subgraph.entity(local)).is_ok())
+        .collect();
+    Ok(ScoredTriples {
+        topics,
+        triple_scores: vec![score; count_of],
+        entity_scores,
+        form: Some(FormAnswer {
+            form: candidate.form.to_string(),
+            english: candidate.form.english(graph)?,
+            sparql: plan.sparql(),
+            confidence: score,
+            count,
+            answers,
+        }),
+        subgraph,
+        notes,
+        ..ScoredTriples::default()
+    })
+}
+
+/// What a relation is called in a form: its identity where that is short, or its label where it
+/// means this one alone.
+pub(crate) fn relation_name(relation: RelationId, graph: &dyn Graph) -> Result<String> {
+    let term = graph.relation_term(relation)?.to_string();
+    if !term.contains("://") {
+        return Ok(term);
+    }
+    let label = graph.relation_label(relation)?;
+    Ok(match relation_called(&label, graph)? {
+        Some(found) if found == relation => label.into_owned(),
+        _ => term,
+    })
+}
+
+/// What an entity is called in a form: its label where it means this one alone, else its identity.
+pub(crate) fn entity_name(entity: EntityId, graph: &dyn Graph) -> Result<String> {
+    let label = graph.entity_label(entity)?;
+    Ok(
+        match graph.entities_named(&label, NameMatch::Exact)?.as_slice() {
+            [one] if *one == entity => label.into_owned(),
+            _ => graph.entity_term(entity)?.to_string(),
+        },
+    )
+}

@@ -1,0 +1,66 @@
+//! Changes: triples that come and go while the graph is served.
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::Deserialize;
+use wherefore::graph::{Action, ChangeSet, Format};
+
+use super::{json_bytes, read_json, to_json};
+use crate::app::App;
+use crate::error::Result;
+use crate::guard::MayWrite;
+use crate::problem::Problem;
+
+/// Changes to one graph, made whole or not at all: what is removed goes first.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Changes {
+    graph: Option<String>,
+    #[serde(default)]
+    format: LineFormat,
+    /// Whether numbers, dates and quoted texts among a table's tails are literals.
+    #[serde(default)]
+    typed: bool,
+    #[serde(default)]
+    add: String,
+    #[serde(default)]
+    remove: String,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum LineFormat {
+    #[default]
+    Nt,
+    Tsv,
+}
+
+pub(super) async fn change(
+    State(app): State<Arc<App>>,
+    request: Request,
+) -> Result<Response, Problem> {
+    if request.extensions().get::<MayWrite>().is_none() {
+        return Err(Problem::new(
+            StatusCode::FORBIDDEN,
+            "read-only",
+            "graphs are changed only with a key that may write",
+        )
+        .hint("give a key of the server's configuration `write = true`, and send it"));
+    }
+    let body: Changes = read_json(&app, request).await?;
+    app.engine.graph(body.graph.as_deref())?;
+    let job = move |app: &App| {
+        let format = match body.format {
+            LineFormat::Nt => Format::NTriples,
+            LineFormat::Tsv => Format::Tsv,
+        };
+        let read = |text: &str, action| ChangeSet::parse(text, action, format, body.typed);
+        let changes = read(&body.remove, Action::Remove)?.then(read(&body.add, Action::Add)?);
+        let graph = app.engine.graph(body.graph.as_deref())?;
+        Ok(to_json(&graph.change(&changes)?))
+    };
+    Ok(json_bytes(app.look(job).await?))
+}
