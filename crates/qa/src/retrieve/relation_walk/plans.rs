@@ -301,8 +301,9 @@ impl Search<'_> {
     fn joint(&self, tellings: &[Told<'_>], alone: Option<&Plan>) -> Result<Option<Plan>> {
         let mut mentions: Vec<&Told<'_>> = Vec::new();
         for telling in tellings {
-            let new = |t: &&Told<'_>| t.link.span != telling.link.span;
-            if telling.link.span.is_some() && mentions.iter().all(new) {
+            // `War` is no second topic beside `Lord of War`
+            let taken: Vec<_> = mentions.iter().filter_map(|t| t.link.span).collect();
+            if telling.link.span.is_some() && !overlaps(telling.link.span, &taken) {
                 mentions.push(telling);
             }
         }
@@ -370,7 +371,8 @@ impl Search<'_> {
         };
         let mut among: Vec<(&Link, EntityId)> = Vec::new();
         for link in links.iter().filter(|link| !is_weak(link, text)) {
-            if link.span.is_some() && among.iter().all(|(other, _)| other.span != link.span) {
+            let taken: Vec<_> = among.iter().filter_map(|(other, _)| other.span).collect();
+            if link.span.is_some() && !overlaps(link.span, &taken) {
                 among.push((link, link.entity));
             }
         }
