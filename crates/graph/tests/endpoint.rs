@@ -1,7 +1,7 @@
 //! A SPARQL service as a graph, against a server that evaluates queries over a store, or does what
 //! a test tells it to.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test may fail")]
+#![expect(clippy::unwrap_used, reason = "a test may fail")]
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};

@@ -160,7 +160,7 @@ fn read() -> Option<Outcome<Vec<Local>>> {
     let local = |line: &str| -> Outcome<Local> {
         let line: Line = serde_json::from_str(line)?;
         let (mut entities, mut relations) = (HashMap::new(), HashMap::new());
-        let mut id = |map: &mut HashMap<String, u32>, name: &String| {
+        let id = |map: &mut HashMap<String, u32>, name: &String| {
             let next = map.len() as u32;
             *map.entry(name.clone()).or_insert(next)
         };

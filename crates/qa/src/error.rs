@@ -275,9 +275,8 @@ impl Error {
             Error::DamagedIndex { mend, .. } => Some(format!("build it again with `{mend}`")),
             Error::IndexLocked { .. } => Some("wait until it is done".into()),
             Error::NoModel { method } => Some(format!(
-                "give a checkpoint with `--model CKPT`; `wherefore train {}` makes one from \
-                 questions and answers",
-                method
+                "give a checkpoint with `--model CKPT`; `wherefore train {method}` makes one from \
+                 questions and answers"
             )),
             Error::FormSyntax { .. } => Some(
                 "an example: `(JOIN (R plays_in) [San Francisco Giants])`; docs/logical-forms.md tells the rest".into(),

@@ -14,6 +14,7 @@
 //! say most; at most [`PoolConfig::per_entity`]. A candidate keeps at most
 //! [`PoolConfig::per_candidate`] paths.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashSet};
 
 use serde::{Deserialize, Serialize};
@@ -79,9 +80,9 @@ pub fn pool(
                 }
                 answer = Some(candidate);
                 let key = (topic, hops(&path.steps));
-                if !shown.contains_key(&key) {
-                    order.push(key.clone());
-                    shown.insert(key, path.steps);
+                if let Entry::Vacant(place) = shown.entry(key) {
+                    order.push(place.key().clone());
+                    place.insert(path.steps);
                 }
             }
         }

@@ -80,7 +80,7 @@ impl RelationPaths {
             for sequence in &search.kept {
                 let hop = |step: &Step| Hop {
                     relation: subgraph.relations()[*step as usize / 2],
-                    forward: step % 2 == 0,
+                    forward: step.is_multiple_of(2),
                 };
                 let hops = sequence.iter().map(hop).collect();
                 found.push((subgraph.entity(EntityId(search.topic)), hops));
