@@ -5,7 +5,12 @@
 //! cargo test --workspace --test killed_changes -- --ignored --nocapture     200 kills
 //! ```
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test may fail")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::panic,
+    reason = "a test may fail"
+)]
 
 use std::collections::BTreeSet;
 use std::path::Path;

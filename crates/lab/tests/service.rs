@@ -4,11 +4,7 @@
 //! `WHEREFORE_SERVICE` (the address), `WHEREFORE_SERVICE_NT` (what was loaded there) and the
 //! benchmark's questions. Without them it says what it skipped.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::print_stdout,
-    reason = "a test may fail, and its figures are read"
-)]
+#![expect(clippy::unwrap_used, reason = "a test may fail")]
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -32,7 +32,7 @@ pub(crate) enum Results {
 /// Where the query runs.
 enum Queried {
     Store(Store),
-    Service(Service),
+    Service(Box<Service>),
 }
 
 pub(crate) fn run(args: &Sparql, output: &Output) -> anyhow::Result<Exit> {
@@ -43,9 +43,9 @@ pub(crate) fn run(args: &Sparql, output: &Output) -> anyhow::Result<Exit> {
     };
     let name = args.graph.display().to_string();
     let graph = match service(&name)? {
-        Some(config) => Queried::Service(
+        Some(config) => Queried::Service(Box::new(
             Service::open(config).with_context(|| format!("cannot open the service `{name}`"))?,
-        ),
+        )),
         None => Queried::Store(
             Store::open(crate::open::folder(&args.graph)?)
                 .with_context(|| format!("cannot open the graph `{name}`"))?,

@@ -29,7 +29,7 @@ use crate::relations::dot;
 use crate::retrieve::forms::{entity_name, relation_name};
 use crate::words::opened;
 
-/// Settings of [`repaired`].
+/// Settings of [`Repairer::repaired`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct RepairConfig {
     /// Least cosine of an entity's name and its label.
