@@ -14,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::graph::{EntityId, RelationId};
 use crate::key;
 use crate::load::chunk::{Chunk, SortedChunk, Triples};
+use crate::load::naming::{ALIASES, LABELS};
 use crate::load::output::Output;
 use crate::load::strings::RunWriter;
 use crate::load::{LEAST_MEMORY, LoadProgress, Origin, build};
@@ -69,15 +70,13 @@ pub fn compact(
             });
         }
         let manifest = &store.base.manifest;
-        let names = |relations: &[u32]| -> Result<Vec<String>> {
-            relations
-                .iter()
-                .map(|&id| relation_text(&store, id))
-                .collect()
+        let names = |relations: &[u32], known: &[&str]| -> Result<Vec<String>> {
+            let names = relations.iter().map(|&id| relation_text(&store, id));
+            Ok(given(names.collect::<Result<_>>()?, known))
         };
         let origin = Origin {
-            labels: &names(&manifest.label_relations)?,
-            aliases: &names(&manifest.alias_relations)?,
+            labels: &names(&manifest.label_relations, &LABELS)?,
+            aliases: &names(&manifest.alias_relations, &ALIASES)?,
             language: &manifest.language,
             malformed: manifest.counts.malformed,
             duplicates: manifest.counts.duplicates,
@@ -103,6 +102,21 @@ pub fn compact(
         bytes: built.bytes,
         time: start.elapsed(),
     }))
+}
+
+/// The naming relations that somebody gave: not those at the end that a load finds by itself, in the
+/// order in which it finds them.
+fn given(mut names: Vec<String>, known: &[&str]) -> Vec<String> {
+    let mut before = known.len();
+    while let Some(last) = names.last() {
+        let rank = known.iter().position(|known| known == last);
+        let Some(rank) = rank.filter(|rank| *rank < before) else {
+            break;
+        };
+        before = rank;
+        names.pop();
+    }
+    names
 }
 
 fn relation_text(store: &Store, id: u32) -> Result<String> {

@@ -211,7 +211,7 @@ fn rows() -> impl Strategy<Value = Vec<Row>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
     fn files_and_changes_are_the_graph_of_the_plain_set(
