@@ -148,6 +148,10 @@ impl From<wherefore::Error> for Problem {
                 problem.hint = hint;
                 problem
             }
+            Error::FormSyntax { .. }
+            | Error::FormNames { .. }
+            | Error::FormValue { .. }
+            | Error::FormTooLarge { .. } => Problem::unprocessable(error.code(), error.to_string()),
             Error::Model(error) => Problem::hidden(
                 StatusCode::BAD_GATEWAY,
                 error.code(),
