@@ -75,7 +75,7 @@ def check(address, chromium, folder):
         assert abs(moved["x"] - box["x"] - 40) < 2, (box, moved)
         nodes = page.locator(".node").count()
         page.dblclick(".node.topic circle")
-        page.wait_for_function(f"document.querySelectorAll('.node').length > {nodes}")
+        expect(page.locator(".node").nth(nodes)).to_be_attached()
         expect(page.locator("#chosen")).to_contain_text("facts shown")
         page.screenshot(path=shots / "expanded.png")
 
