@@ -47,12 +47,19 @@ pub trait Kept: Sized {
     /// Name and shape of every tensor of a network of these sizes.
     fn shapes(sizes: &Self::Sizes) -> Vec<(String, Vec<usize>)>;
 
-    /// The network of these tensors, which have these shapes.
+    /// The network of these parameters, which have the shapes of these sizes.
+    fn from_parameters(sizes: Self::Sizes, parameters: BTreeMap<String, Var>) -> Self;
+
+    /// The network of these tensors; they must be those of a network of these sizes, and no more.
     fn from_tensors(
         sizes: Self::Sizes,
         tensors: HashMap<String, Tensor>,
         device: &Device,
-    ) -> Result<Self>;
+    ) -> Result<Self> {
+        Self::check(&sizes)?;
+        let parameters = variables(Self::shapes(&sizes), tensors, device)?;
+        Ok(Self::from_parameters(sizes, parameters))
+    }
 
     /// What it learns, by name.
     fn parameters(&self) -> &BTreeMap<String, Var>;
@@ -328,7 +335,7 @@ fn write(
 }
 
 /// The variables of a network that has exactly the tensors `wanted`.
-pub(crate) fn variables(
+fn variables(
     wanted: Vec<(String, Vec<usize>)>,
     mut tensors: HashMap<String, Tensor>,
     device: &Device,

@@ -16,14 +16,14 @@
 //! Tensors: `question.encoder`, `relation.encoder` `[width, dim]`, `question.features`,
 //! `relation.features` `[buckets, width]`, `near` `[2]`.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use candle_core::{D, Device, Tensor, Var};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use crate::checkpoint::{Kept, variables};
+use crate::checkpoint::Kept;
 use crate::encode::Embeddings;
 use crate::tensor::{Segments, gather, segment_sum};
 use crate::{Error, Random, Result};
@@ -232,13 +232,8 @@ impl Kept for RelationMatcher {
         shapes(sizes)
     }
 
-    fn from_tensors(
-        sizes: Sizes,
-        tensors: HashMap<String, Tensor>,
-        device: &Device,
-    ) -> Result<Self> {
-        let parameters = variables(shapes(&sizes), tensors, device)?;
-        Ok(Self { sizes, parameters })
+    fn from_parameters(sizes: Sizes, parameters: BTreeMap<String, Var>) -> Self {
+        Self { sizes, parameters }
     }
 
     fn parameters(&self) -> &BTreeMap<String, Var> {

@@ -5,7 +5,9 @@
 //! asked, once for each graph and checkpoint. [`crate::qr_gat`], [`crate::distance_mlp`] and
 //! [`crate::pna`] are such networks, so that one retriever and one training serve them all.
 
-use candle_core::{Device, Tensor};
+use std::collections::BTreeMap;
+
+use candle_core::{Device, Tensor, Var};
 
 use crate::checkpoint::Kept;
 use crate::qr_gat::{self, Projected, Rows, Scored, Subgraph};
@@ -141,4 +143,20 @@ impl TripleScorer for qr_gat::Scorer {
     ) -> Result<Scored<'s>> {
         self.score(subgraph, entities, relations, scratch)
     }
+}
+
+/// A copy of some parameters, with `by` taken from the numbers of `bias`.
+pub(crate) fn lowered(
+    parameters: &BTreeMap<String, Var>,
+    bias: &str,
+    by: f32,
+) -> Result<BTreeMap<String, Var>> {
+    let copy = |(name, var): (&String, &Var)| {
+        let tensor = match name == bias {
+            true => (var.as_tensor() - f64::from(by))?,
+            false => var.as_tensor().copy()?,
+        };
+        Ok((name.clone(), Var::from_tensor(&tensor)?))
+    };
+    parameters.iter().map(copy).collect()
 }

@@ -6,6 +6,7 @@ use wherefore::model::optimise::AdamWConfig;
 use wherefore::model::{distance_mlp, pna, qr_gat};
 use wherefore::retrieve::NeighbourhoodConfig;
 
+use super::course::check_course;
 use super::labels::Supervision;
 use crate::error::{Error, Result};
 
@@ -166,23 +167,15 @@ impl<S: Usual> TrainConfig<S> {
     pub fn check(&self) -> Result<()> {
         self.sizes.check()?;
         self.neighbourhood.check()?;
+        check_course((self.epochs, self.patience), self.warm_up, &self.optimiser)?;
         let wrong = |what: &str| Err(Error::BadSetting(what.to_owned()));
-        if self.epochs == 0 || self.patience == 0 {
-            return wrong("`epochs` and `patience` must be at least 1");
-        }
         if self.batch_questions == 0 || self.batch_triples == 0 || self.valid_questions == 0 {
             return wrong(
                 "`batch_questions`, `batch_triples` and `valid_questions` must be at least 1",
             );
         }
-        if !(0.0..1.0).contains(&self.warm_up) {
-            return wrong("`warm_up` must be at least 0 and below 1");
-        }
         if !(1.0..=1e4).contains(&self.positive_weight) {
             return wrong("`positive_weight` must be from 1 to 10000");
-        }
-        if !(self.optimiser.learning_rate > 0.0 && self.optimiser.learning_rate.is_finite()) {
-            return wrong("`optimiser.learning_rate` must be above 0");
         }
         if self.ks.is_empty() || self.ks.contains(&0) {
             return wrong("`ks` must name at least one k, and each must be at least 1");

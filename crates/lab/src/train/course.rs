@@ -54,6 +54,25 @@ pub(super) trait Lesson {
     fn keep(&self, network: &Self::Network, epochs: &[Epoch<Self::Judged>]) -> Result<()>;
 }
 
+/// Refuses settings with which the loop takes no steps.
+pub(super) fn check_course(
+    (epochs, patience): (u32, u32),
+    warm_up: f32,
+    optimiser: &AdamWConfig,
+) -> Result<()> {
+    let wrong = |what: &str| Err(Error::BadSetting(what.to_owned()));
+    if epochs == 0 || patience == 0 {
+        return wrong("`epochs` and `patience` must be at least 1");
+    }
+    if !(0.0..1.0).contains(&warm_up) {
+        return wrong("`warm_up` must be at least 0 and below 1");
+    }
+    if !(optimiser.learning_rate > 0.0 && optimiser.learning_rate.is_finite()) {
+        return wrong("`optimiser.learning_rate` must be above 0");
+    }
+    Ok(())
+}
+
 /// How the loop runs.
 pub(super) struct Course<'a> {
     pub(super) seed: u64,

@@ -42,7 +42,7 @@ use wherefore::verify::Rules;
 use wherefore::{Pipeline, Question};
 
 use super::config::Settings;
-use super::course::{Course, Lesson, batches, best};
+use super::course::{Course, Lesson, batches, best, check_course};
 use super::labels::{Labels, Supervision};
 use super::{Epoch, Progress, Task, checksum, work_folder};
 use crate::error::{Error, Result};
@@ -127,20 +127,12 @@ impl RelationPlanTrainConfig {
         self.sizes.check()?;
         self.growth.check()?;
         self.neighbourhood.check()?;
+        check_course((self.epochs, self.patience), self.warm_up, &self.optimiser)?;
         let wrong = |what: &str| Err(Error::BadSetting(what.to_owned()));
-        if self.epochs == 0 || self.patience == 0 {
-            return wrong("`epochs` and `patience` must be at least 1");
-        }
         if self.batch_questions == 0 || self.valid_questions == 0 || self.max_paths == 0 {
             return wrong(
                 "`batch_questions`, `valid_questions` and `max_paths` must be at least 1",
             );
-        }
-        if !(0.0..1.0).contains(&self.warm_up) {
-            return wrong("`warm_up` must be at least 0 and below 1");
-        }
-        if !(self.optimiser.learning_rate > 0.0 && self.optimiser.learning_rate.is_finite()) {
-            return wrong("`optimiser.learning_rate` must be above 0");
         }
         Ok(())
     }

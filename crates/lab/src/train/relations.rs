@@ -25,7 +25,7 @@ use wherefore::model::tensor::{Device, Tensor};
 use wherefore::model::{Embeddings, Random, encode};
 
 use super::config::Settings;
-use super::course::{Course, Lesson, batches, best};
+use super::course::{Course, Lesson, batches, best, check_course};
 use super::{Epoch, Progress, Task, work_folder};
 use crate::error::{Error, Result};
 use crate::forms::gold_form;
@@ -94,18 +94,10 @@ impl Settings for RelationTrainConfig {
 impl RelationTrainConfig {
     /// Refuses settings with which nothing can be learned.
     pub fn check(&self) -> Result<()> {
+        check_course((self.epochs, self.patience), self.warm_up, &self.optimiser)?;
         let wrong = |what: &str| Err(Error::BadSetting(what.to_owned()));
-        if self.epochs == 0 || self.patience == 0 {
-            return wrong("`epochs` and `patience` must be at least 1");
-        }
         if self.batch_questions == 0 || self.negatives < 2 {
             return wrong("`batch_questions` must be at least 1 and `negatives` at least 2");
-        }
-        if !(0.0..1.0).contains(&self.warm_up) {
-            return wrong("`warm_up` must be at least 0 and below 1");
-        }
-        if !(self.optimiser.learning_rate > 0.0 && self.optimiser.learning_rate.is_finite()) {
-            return wrong("`optimiser.learning_rate` must be above 0");
         }
         Ok(())
     }

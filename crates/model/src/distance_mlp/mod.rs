@@ -30,9 +30,9 @@ use serde::{Deserialize, Serialize};
 use crate::{Error, Result};
 
 pub use network::Network;
+pub(crate) use network::meet;
 #[cfg(test)]
 pub(crate) use network::tests;
-pub(crate) use network::{lowered, meet};
 pub use score::{Scorer, Scratch};
 
 /// Sizes of the network and what it has beyond the paper.

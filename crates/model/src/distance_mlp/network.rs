@@ -8,19 +8,19 @@
 //!
 //! Matrices begin as Glorot and Bengio (2010) have it, vectors at 0, M_q and M_r equal.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use candle_core::{Device, Tensor, Var};
 
 use super::Config;
 use super::encoding::encode;
 use super::score::Scorer;
-use crate::checkpoint::{Kept, variables};
+use crate::checkpoint::Kept;
 use crate::gnn2r::network::drawn;
 use crate::qr_gat::batch::{Joined, question_rows, relation_rows, used_relations};
 use crate::qr_gat::triples::Readout;
 use crate::qr_gat::{Rows, Subgraph};
-use crate::scoring::TripleNetwork;
+use crate::scoring::{TripleNetwork, lowered};
 use crate::tensor::product_with_constant;
 use crate::{Error, Random, Result};
 
@@ -64,22 +64,6 @@ pub(crate) fn meet(parameters: &BTreeMap<String, Var>, random: &mut Random) -> R
         parameters[&format!("{stem}m_r")].set(&values.copy()?)?;
     }
     Ok(())
-}
-
-/// A copy of some parameters, with `by` taken from the numbers of `bias`.
-pub(crate) fn lowered(
-    parameters: &BTreeMap<String, Var>,
-    bias: &str,
-    by: f32,
-) -> Result<BTreeMap<String, Var>> {
-    let copy = |(name, var): (&String, &Var)| {
-        let tensor = match name == bias {
-            true => (var.as_tensor() - f64::from(by))?,
-            false => var.as_tensor().copy()?,
-        };
-        Ok((name.clone(), Var::from_tensor(&tensor)?))
-    };
-    parameters.iter().map(copy).collect()
 }
 
 impl TripleNetwork for Network {
@@ -191,16 +175,11 @@ impl Kept for Network {
         shapes(sizes)
     }
 
-    fn from_tensors(
-        sizes: Config,
-        tensors: HashMap<String, Tensor>,
-        device: &Device,
-    ) -> Result<Self> {
-        sizes.check()?;
-        Ok(Self {
-            parameters: variables(shapes(&sizes), tensors, device)?,
+    fn from_parameters(sizes: Config, parameters: BTreeMap<String, Var>) -> Self {
+        Self {
             config: sizes,
-        })
+            parameters,
+        }
     }
 
     fn parameters(&self) -> &BTreeMap<String, Var> {

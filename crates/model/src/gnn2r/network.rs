@@ -11,7 +11,7 @@
 //!
 //! Matrices begin as Glorot and Bengio (2010) have it, vectors at 0; K counts from 1.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use candle_core::{Device, Tensor, Var};
@@ -19,7 +19,7 @@ use candle_core::{Device, Tensor, Var};
 use super::encoders::{self, Tokens, mean};
 use super::plan::{Plan, TOPIC};
 use super::{Config, SLOPE, Shape};
-use crate::checkpoint::{Kept, variables};
+use crate::checkpoint::Kept;
 use crate::encode::TokenStates;
 use crate::tensor::{Segments, gather, leaky_relu, segment_softmax, segment_sum};
 use crate::{Error, Random, Result};
@@ -165,16 +165,11 @@ impl Kept for Network {
         shapes(sizes)
     }
 
-    fn from_tensors(
-        sizes: Config,
-        tensors: HashMap<String, Tensor>,
-        device: &Device,
-    ) -> Result<Self> {
-        sizes.check()?;
-        Ok(Self {
-            parameters: variables(shapes(&sizes), tensors, device)?,
+    fn from_parameters(sizes: Config, parameters: BTreeMap<String, Var>) -> Self {
+        Self {
             config: sizes,
-        })
+            parameters,
+        }
     }
 
     fn parameters(&self) -> &BTreeMap<String, Var> {

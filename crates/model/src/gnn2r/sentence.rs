@@ -16,7 +16,7 @@
 //! L = Σ max(v_n·v_q − v_p·v_q + ε', 0)
 //! ```
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use candle_core::{Device, Tensor, Var};
@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 
 use super::encoders::{self, Tokens, mean};
 use super::network::{Pair, drawn, margin_loss};
-use crate::checkpoint::{Kept, variables};
+use crate::checkpoint::Kept;
 use crate::encode::{Embeddings, Encoder, TokenStates};
 use crate::tensor::{Segments, gather};
 use crate::{Error, Random, Result};
@@ -130,13 +130,8 @@ impl Kept for SentenceReader {
         shapes(sizes)
     }
 
-    fn from_tensors(
-        sizes: Sizes,
-        tensors: HashMap<String, Tensor>,
-        device: &Device,
-    ) -> Result<Self> {
-        let parameters = variables(shapes(&sizes), tensors, device)?;
-        Ok(Self { sizes, parameters })
+    fn from_parameters(sizes: Sizes, parameters: BTreeMap<String, Var>) -> Self {
+        Self { sizes, parameters }
     }
 
     fn parameters(&self) -> &BTreeMap<String, Var> {

@@ -5,7 +5,7 @@
 //! while it trains is the layers alone; [`Tuned::write`] writes a whole model folder that
 //! `encode::open` reads like any other. Texts of a batch are padded to the longest.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use candle_core::{D, DType, Device, Tensor, Var};
 use serde::{Deserialize, Serialize};
 
 use super::sentence::{SentenceNetwork, unit};
-use crate::checkpoint::{Kept, variables};
+use crate::checkpoint::Kept;
 use crate::encode::transformer::files::{open_weights, read_json};
 use crate::encode::{Encoder, Pooling, TransformerEncoder, TransformerOptions};
 use crate::tensor::layer_norm;
@@ -322,13 +322,8 @@ impl Kept for Tuned {
         shapes(sizes)
     }
 
-    fn from_tensors(
-        sizes: Sizes,
-        tensors: HashMap<String, Tensor>,
-        device: &Device,
-    ) -> Result<Self> {
-        let parameters = variables(shapes(&sizes), tensors, device)?;
-        Ok(Self { sizes, parameters })
+    fn from_parameters(sizes: Sizes, parameters: BTreeMap<String, Var>) -> Self {
+        Self { sizes, parameters }
     }
 
     fn parameters(&self) -> &BTreeMap<String, Var> {

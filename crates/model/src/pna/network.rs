@@ -11,7 +11,7 @@
 //!
 //! A has the four aggregates plain, amplified and attenuated, in the order mean, max, min, std.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use candle_core::{Device, Tensor, Var};
@@ -19,12 +19,12 @@ use candle_core::{Device, Tensor, Var};
 use super::edges::Edges;
 use super::score::Scorer;
 use super::{Config, EPSILON};
-use crate::checkpoint::{Kept, variables};
-use crate::distance_mlp::{lowered, meet};
+use crate::checkpoint::Kept;
+use crate::distance_mlp::meet;
 use crate::gnn2r::network::drawn;
 use crate::qr_gat::batch::{Joined, Meetings, question_rows, relation_rows, used_relations};
 use crate::qr_gat::{Rows, Subgraph};
-use crate::scoring::TripleNetwork;
+use crate::scoring::{TripleNetwork, lowered};
 use crate::tensor::{
     Segments, gather, layer_norm, product_with_constant, segment_max, segment_mean,
 };
@@ -260,16 +260,11 @@ impl Kept for Network {
         shapes(sizes)
     }
 
-    fn from_tensors(
-        sizes: Config,
-        tensors: HashMap<String, Tensor>,
-        device: &Device,
-    ) -> Result<Self> {
-        sizes.check()?;
-        Ok(Self {
-            parameters: variables(shapes(&sizes), tensors, device)?,
+    fn from_parameters(sizes: Config, parameters: BTreeMap<String, Var>) -> Self {
+        Self {
             config: sizes,
-        })
+            parameters,
+        }
     }
 
     fn parameters(&self) -> &BTreeMap<String, Var> {

@@ -3,7 +3,7 @@
 //! Every product is made per entity or per relation, never per triple: `W·[e ‖ q ‖ p]` is
 //! `W_e·e + W_q·q + W_p·p`, and `W_1·[q ‖ h ‖ r ‖ t]` is a sum of four.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use candle_core::{Device, Tensor, Var};
 
@@ -12,14 +12,14 @@ use super::batch::{Batch, Edges};
 use super::parameters::{Direction, initial, name, shapes};
 use super::triples::Readout;
 use super::{Ablation, Config, EPSILON};
-use crate::checkpoint::{Kept, variables};
+use crate::checkpoint::Kept;
+use crate::scoring::lowered;
 use crate::tensor::{dropout, layer_norm, product_with_constant};
 use crate::{Error, Random, Result};
 
 /// QR-GAT with its learned tensors.
 pub struct Network {
     config: Config,
-    device: Device,
     parameters: BTreeMap<String, Var>,
 }
 
@@ -29,23 +29,7 @@ impl Network {
         config.check()?;
         Ok(Self {
             parameters: initial(&config, random, device)?,
-            device: device.clone(),
             config,
-        })
-    }
-
-    /// A network from its tensors by name, as a checkpoint has them.
-    pub fn from_tensors(
-        config: Config,
-        tensors: HashMap<String, Tensor>,
-        device: &Device,
-    ) -> Result<Self> {
-        config.check()?;
-        let parameters = variables(shapes(&config), tensors, device)?;
-        Ok(Self {
-            config,
-            device: device.clone(),
-            parameters,
         })
     }
 
@@ -61,7 +45,7 @@ impl Network {
 
     /// Where its tensors are.
     pub fn device(&self) -> &Device {
-        &self.device
+        self.parameters["b_1"].device()
     }
 
     /// What it learns, by name.
@@ -71,18 +55,9 @@ impl Network {
 
     /// A copy whose logits are all lower by `by`.
     pub fn with_lower_bias(&self, by: f32) -> Result<Self> {
-        let mut parameters = BTreeMap::new();
-        for (name, var) in &self.parameters {
-            let tensor = match name == "b_2" {
-                true => (var.as_tensor() - f64::from(by))?,
-                false => var.as_tensor().copy()?,
-            };
-            parameters.insert(name.clone(), Var::from_tensor(&tensor)?);
-        }
         Ok(Self {
             config: self.config.clone(),
-            device: self.device.clone(),
-            parameters,
+            parameters: lowered(&self.parameters, "b_2", by)?,
         })
     }
 
@@ -92,10 +67,10 @@ impl Network {
         let (x, q) = match training {
             Some(random) if self.config.dropout > 0.0 => {
                 let rate = self.config.dropout;
-                let x = batch.inputs(Some((rate, random)), &self.device)?;
+                let x = batch.inputs(Some((rate, random)), self.device())?;
                 (x, dropout(&batch.questions, rate, random)?)
             }
-            _ => (batch.inputs(None, &self.device)?, batch.questions.clone()),
+            _ => (batch.inputs(None, self.device())?, batch.questions.clone()),
         };
         let Config { dim, hidden, .. } = self.config;
         let w_1 = self.get("w_1");
@@ -266,12 +241,11 @@ impl Kept for Network {
         shapes(sizes)
     }
 
-    fn from_tensors(
-        sizes: Config,
-        tensors: HashMap<String, Tensor>,
-        device: &Device,
-    ) -> Result<Self> {
-        Self::from_tensors(sizes, tensors, device)
+    fn from_parameters(sizes: Config, parameters: BTreeMap<String, Var>) -> Self {
+        Self {
+            config: sizes,
+            parameters,
+        }
     }
 
     fn parameters(&self) -> &BTreeMap<String, Var> {
@@ -281,6 +255,8 @@ impl Kept for Network {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use std::collections::HashMap;
+
     use super::*;
     use crate::qr_gat::{Subgraph, Table};
     use crate::tensor::gradient::worst_error;

@@ -10,13 +10,13 @@
 //! stop [1, hidden]      m [1, dim]
 //! ```
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use candle_core::{Device, Tensor, Var};
 
 use super::Config;
-use crate::checkpoint::{Kept, variables};
+use crate::checkpoint::Kept;
 use crate::gnn2r::network::drawn;
 use crate::qr_gat::Rows;
 use crate::tensor::{
@@ -325,16 +325,11 @@ impl Kept for Network {
         shapes(sizes)
     }
 
-    fn from_tensors(
-        sizes: Config,
-        tensors: HashMap<String, Tensor>,
-        device: &Device,
-    ) -> Result<Self> {
-        sizes.check()?;
-        Ok(Self {
-            parameters: variables(shapes(&sizes), tensors, device)?,
+    fn from_parameters(sizes: Config, parameters: BTreeMap<String, Var>) -> Self {
+        Self {
             config: sizes,
-        })
+            parameters,
+        }
     }
 
     fn parameters(&self) -> &BTreeMap<String, Var> {

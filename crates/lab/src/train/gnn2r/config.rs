@@ -12,6 +12,7 @@ use wherefore::retrieve::gnn2r::Answering;
 use crate::error::{Error, Result};
 use crate::questions::GoldQuestion;
 use crate::train::config::Settings;
+use crate::train::course::check_course;
 
 /// Everything that can be set of a training.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -179,9 +180,10 @@ impl Gnn2rTrainConfig {
         self.sizes.check()?;
         self.neighbourhood.check()?;
         self.answering.check()?;
+        check_course((self.epochs, self.patience), self.warm_up, &self.optimiser)?;
         let wrong = |what: &str| Err(Error::BadSetting(what.to_owned()));
-        if self.epochs == 0 || self.patience == 0 || self.sentences.patience == 0 {
-            return wrong("`epochs` and `patience` must be at least 1");
+        if self.sentences.patience == 0 {
+            return wrong("`sentences.patience` must be at least 1");
         }
         let sentences = &self.sentences;
         let counts = [
@@ -201,12 +203,8 @@ impl Gnn2rTrainConfig {
                  `candidates`, `batch_sentences` and `hidden` must be at least 1",
             );
         }
-        if !(0.0..1.0).contains(&self.warm_up) {
-            return wrong("`warm_up` must be at least 0 and below 1");
-        }
         let positive = |x: f32| x > 0.0 && x.is_finite();
-        if !positive(self.optimiser.learning_rate) || !sentences.learning_rate.is_none_or(positive)
-        {
+        if !sentences.learning_rate.is_none_or(positive) {
             return wrong("`learning_rate` must be above 0");
         }
         if !(self.margin >= 0.0 && sentences.margin >= 0.0) {
