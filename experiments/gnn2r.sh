@@ -162,6 +162,6 @@ if has speed; then
     # the phases as `retrieve.*` among the times; one question at a time
     full=$data/freebase/webqsp_test_full_rog_subgraphs_18.jsonl
     printf '\n== speed\n'
-    RAYON_NUM_THREADS=2 "$wherefore" eval --questions "$full" --model "$work/models/webqsp" \
+    RAYON_NUM_THREADS=2 "$wherefore" eval --questions "$full" --model "$work/models/webqsp" --threads 1 \
         --out "$work/runs/speed" --quiet | grep -E '^retrieve|^total'
 fi
