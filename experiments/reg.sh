@@ -100,9 +100,8 @@ PY
         done
         wait
         cat "$work/labels-$1"/labels-*.jsonl > "$work/labels-$1.jsonl"
-        # all is there: nothing is asked again, and all is counted
-        "$wherefore" label --graph "$work/freebase" --questions "$work/labels-$1/questions.jsonl" \
-            --llm "$LLM" --out "$work/labels-$1.jsonl" | tee "$work/labels-$1.log"
+        "$wherefore" label --judge --graph "$work/freebase" --questions "$work/labels-$1/questions.jsonl" \
+            --out "$work/labels-$1.jsonl" | tee "$work/labels-$1.log"
     }
     label train "$train_file"
     # judged by the test file's relevant triples; never trained on

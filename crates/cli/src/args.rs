@@ -477,7 +477,8 @@ pub(crate) struct Train {
 #[command(after_help = "\
 Examples:
   wherefore label --graph freebase --questions train.jsonl --sample 500 --llm qwen.gguf --out labels.jsonl
-  wherefore label --combine union a.jsonl b.jsonl --out labels.jsonl")]
+  wherefore label --combine union a.jsonl b.jsonl --out labels.jsonl
+  wherefore label --judge --graph freebase --questions test.jsonl --out labels.jsonl")]
 pub(crate) struct Label {
     /// With `--combine`, the two label files
     #[arg(value_name = "LABELS", num_args = 2, requires = "combine", conflicts_with_all = ["questions", "llm"])]
@@ -498,8 +499,11 @@ pub(crate) struct Label {
     #[arg(long, value_name = "FILE")]
     pub(crate) out: PathBuf,
     /// The language model: a GGUF file, or URL#MODEL of an OpenAI-compatible server
-    #[arg(long, value_name = "MODEL", required_unless_present = "combine")]
+    #[arg(long, value_name = "MODEL", required_unless_present_any = ["combine", "judge"])]
     pub(crate) llm: Option<String>,
+    /// Ask nothing: only hold the labels that `--out` has against the questions' relevant triples
+    #[arg(long, conflicts_with_all = ["combine", "llm"])]
+    pub(crate) judge: bool,
     /// Label only the first questions
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,

@@ -733,6 +733,9 @@ fn what_a_query_asks_for_is_computed_at_the_service() {
     assert_eq!(found, wanted);
     let (two, more) = service.run_there(films, 2).unwrap().unwrap();
     assert_eq!((two.len(), more), (2, true));
+    let nothing = films.replace("drama", "no-such-genre");
+    let none = service.run_there(&nothing, 2).unwrap().unwrap();
+    assert_eq!(none, (Vec::new(), false));
     assert!(store.run_there(films, 2).unwrap().is_none());
     // a relation's triples come in one request too
     let sent = server.sent();

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use wherefore::config::RetrieverConfig;
+use wherefore::logic::{self, Form, Moment, Plan, RunLimits};
 use wherefore::{PipelineConfig, Question};
 use wherefore_graph::{
     Graph, Input, LoadOptions, Search, Service, ServiceConfig, Store, index_labels, load,
@@ -66,6 +67,62 @@ fn ask(questions: &[Question], graph: &dyn Graph, method: &str) -> Answered {
     }
 }
 
+/// Forms about what the questions are about.
+fn forms(store: &Store) -> Vec<Form> {
+    let gold = questions::read(&data().join("metaqa/1-hop/qa_test.txt"), None).unwrap();
+    let topics = gold.iter().step_by(gold.len() / 40).take(40);
+    let mut forms: Vec<Form> = topics
+        .flat_map(|question| {
+            let topic = &question.topics[0].name;
+            [
+                format!("(JOIN (R directed_by) (JOIN starred_actors [{topic}]))"),
+                format!("(AND (JOIN directed_by [{topic}]) (JOIN has_genre [Drama]))"),
+                format!(
+                    "(COUNT (OR (JOIN (R starred_actors) [{topic}]) (JOIN written_by [{topic}])))"
+                ),
+            ]
+        })
+        .filter_map(|text| text.parse().ok())
+        .collect();
+    let now = Moment::parse("2015-08-10").unwrap();
+    // a name that the graph has not, or that a form cannot hold, makes no form that runs
+    forms.retain(|form| Plan::new(form, store, now).is_ok_and(|plan| plan.missing().is_empty()));
+    forms
+}
+
+fn outcome(form: &Form, graph: &dyn Graph) -> BTreeSet<String> {
+    let now = Moment::parse("2015-08-10").unwrap();
+    let plan = Plan::new(form, graph, now).unwrap();
+    let found = logic::run(&plan, graph, &RunLimits::default()).unwrap();
+    let entities = found.entities().iter();
+    entities
+        .map(|e| format!("{:?}", graph.entity_term(*e).unwrap()))
+        .collect()
+}
+
+/// Logical forms run at the service and come to what they come to on the store.
+fn hold_forms(store: &Store, config: &ServiceConfig) {
+    let forms = forms(store);
+    let service = Service::open(config.clone()).unwrap();
+    let start = Instant::now();
+    let ours: Vec<_> = forms.iter().map(|form| outcome(form, store)).collect();
+    let here = start.elapsed();
+    let (start, before) = (Instant::now(), service.requests());
+    let theirs: Vec<_> = forms.iter().map(|form| outcome(form, &service)).collect();
+    let per = |time: Duration| time.as_secs_f64() * 1e3 / forms.len() as f64;
+    println!(
+        "{} forms, {} with answers: store {:.1} ms, service {:.1} ms and {:.1} queries a form",
+        forms.len(),
+        ours.iter().filter(|answers| !answers.is_empty()).count(),
+        per(here),
+        per(start.elapsed()),
+        (service.requests() - before) as f64 / forms.len() as f64
+    );
+    for ((form, ours), theirs) in forms.iter().zip(&ours).zip(&theirs) {
+        assert_eq!(ours, theirs, "{form}");
+    }
+}
+
 #[test]
 fn a_service_answers_as_the_store_does() {
     let variable = |name: &str| std::env::var(name).ok();
@@ -106,6 +163,7 @@ fn a_service_answers_as_the_store_does() {
         start.elapsed().as_secs_f64()
     );
     let indexed = ServiceConfig::read(&index.join("service.toml")).unwrap();
+    hold_forms(&store, &indexed);
     for method in ["walk", "overlap"] {
         let per = |time: Duration| time.as_secs_f64() * 1e3 / questions.len() as f64;
         let ours = ask(&questions, &store, method);

@@ -123,6 +123,18 @@ fn parts(store: &Store, model: &Path, output: &Output) -> anyhow::Result<Exit> {
     match method.as_str() {
         "distance-mlp" => parts_of::<distance_mlp::Network>(store, model, output),
         "pna" => parts_of::<pna::Network>(store, model, output),
+        // what these need depends on relations alone, and is made for the first question
+        "gnn2r" | "relation-plan" | "relations" => {
+            if output.json {
+                output.print_json(
+                    &serde_json::json!({ "entities": 0, "relations": 0, "bytes": 0 }),
+                )?;
+            } else {
+                let why = "what depends on relations alone is computed with the first question";
+                output.note("parts", &format!("`{method}` needs none: {why}"));
+            }
+            Ok(Exit::Done)
+        }
         _ => parts_of::<qr_gat::Network>(store, model, output),
     }
 }

@@ -25,8 +25,8 @@ pub(crate) fn run(args: &Label, output: &Output) -> anyhow::Result<Exit> {
             .with_context(|| format!("cannot combine into `{}`", args.out.display()))?;
         return told(&done, None, args, output);
     }
-    let (Some(path), Some(name)) = (&args.questions, &args.llm) else {
-        unreachable!("the parser asks for questions and a language model");
+    let Some(path) = &args.questions else {
+        unreachable!("the parser asks for questions");
     };
     let mut asked = questions::read(path, args.format)
         .with_context(|| format!("cannot read the questions `{}`", path.display()))?;
@@ -37,6 +37,13 @@ pub(crate) fn run(args: &Label, output: &Output) -> anyhow::Result<Exit> {
         asked = sweep::sample(&asked, count, args.seed);
     }
     let graph = open_for(args.graph.as_deref(), asked.iter(), path)?;
+    let Some(name) = &args.llm else {
+        let lines = label::read(&args.out)?;
+        let quality = label::quality(&lines, &asked, graph.as_ref())?;
+        let mut done = Labelled::default();
+        lines.iter().for_each(|line| done.add(line));
+        return told(&done, Some(quality), args, output);
+    };
     let mut model: Arc<dyn LanguageModel> = language::open(name).map_err(wherefore::Error::from)?;
     if !args.no_cache {
         model = Arc::new(Cached::new(model, language::cache_folder()));

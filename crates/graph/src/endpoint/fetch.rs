@@ -271,6 +271,9 @@ impl Service {
     pub(super) fn select_x(&self, query: &str, most: usize) -> Result<(Vec<EntityId>, bool)> {
         let query = self.with_prefixes(query) + &format!("\nLIMIT {}", most.saturating_add(1));
         let reply = self.client.select(&query, most)?;
+        if reply.rows.is_empty() {
+            return Ok((Vec::new(), reply.cut));
+        }
         let Some(x) = reply.variables.iter().position(|name| name == "x") else {
             return Err(self.client.bad_reply("it sent rows without `?x`"));
         };

@@ -106,7 +106,8 @@ pub struct Labelled {
 }
 
 impl Labelled {
-    fn add(&mut self, line: &LabelLine) {
+    /// Counts one more question.
+    pub fn add(&mut self, line: &LabelLine) {
         self.questions += 1;
         self.fallbacks += usize::from(line.fallback);
         self.without_paths += usize::from(line.paths.is_empty());

@@ -153,6 +153,18 @@ pub fn best_sentence(
     best.map(|(sentence, _)| sentence)
 }
 
+/// All ways from topics to candidates of a neighbourhood, cheapest first; false if the limits left
+/// some out. Triples are local `[head, relation, tail]`, and `named` says which entities have a name.
+pub fn trails(
+    triples: &[[u32; 3]],
+    named: &[bool],
+    topics: &[u32],
+    candidates: &[u32],
+    config: &TrailConfig,
+) -> (Vec<Trail>, bool) {
+    Ground::new(triples, named).trails(topics, candidates, config)
+}
+
 /// Retrieves answers with their rationales.
 pub struct Gnn2r {
     reader: Reader,
