@@ -19,7 +19,7 @@ use crate::checkpoint::Kept;
 use crate::qr_gat::score::{numbers, width};
 use crate::qr_gat::{Projected, Rows, Scored, Subgraph};
 use crate::scoring::{TripleNetwork, TripleScorer};
-use crate::tensor::lanes::relu_dot;
+use crate::tensor::lanes::relu_layer;
 use crate::tensor::panels::Panels;
 use crate::tensor::{add_to, vectorise};
 use crate::{Error, Result};
@@ -238,10 +238,7 @@ impl WithSimd for Pass<'_> {
                 &self.nodes[(*tail as usize * 2 + 1) * hidden..][..hidden],
                 self.of_question,
             ];
-            let outputs = w_2.chunks_exact(hidden).zip(b_2);
-            for (logit, (w_2, b_2)) in logits.iter_mut().zip(outputs) {
-                *logit = b_2 + relu_dot(simd, w_2, parts);
-            }
+            relu_layer(simd, w_2, b_2, parts, logits);
         }
     }
 }

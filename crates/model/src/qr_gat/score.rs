@@ -25,7 +25,7 @@ use super::parameters::Direction;
 use super::plan::Grouped;
 use super::{Ablation, Config, Projected, Rows, Subgraph};
 use crate::tensor::add_to;
-use crate::tensor::lanes::relu_dot;
+use crate::tensor::lanes::relu_layer;
 use crate::tensor::panels::Panels;
 use crate::{Error, Result};
 
@@ -347,10 +347,7 @@ impl WithSimd for Triples<'_> {
                 self.forward.tail.row(triple, hidden),
                 self.backward.tail.row(triple, hidden),
             ];
-            let rows = self.scorer.w_2.chunks_exact(hidden).zip(b_2);
-            for (logit, (w_2, b_2)) in logits.iter_mut().zip(rows) {
-                *logit = b_2 + relu_dot(simd, w_2, parts);
-            }
+            relu_layer(simd, &self.scorer.w_2, b_2, parts, logits);
         }
     }
 }

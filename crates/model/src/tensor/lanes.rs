@@ -74,6 +74,56 @@ pub(crate) fn relu_dot<S: Simd>(simd: S, w: &[f32], [x, y, z, v]: [&[f32]; 4]) -
     )
 }
 
+/// `out = W·max(x + y + z + v, 0) + b`; of three rows of W, as where answers are scored too, the sum
+/// in the middle is computed once.
+#[inline(always)]
+pub(crate) fn relu_layer<S: Simd>(
+    simd: S,
+    w: &[f32],
+    b: &[f32],
+    parts: [&[f32]; 4],
+    out: &mut [f32],
+) {
+    let width = parts[0].len();
+    if let ([a, c, d], [b_0, b_1, b_2]) = (&mut *out, b) {
+        let (w_0, rest) = w.split_at(width);
+        let (w_1, w_2) = rest.split_at(width);
+        let sums = relu_dots(simd, [w_0, w_1, w_2], parts);
+        (*a, *c, *d) = (b_0 + sums[0], b_1 + sums[1], b_2 + sums[2]);
+        return;
+    }
+    for ((out, w), b) in out.iter_mut().zip(w.chunks_exact(width.max(1))).zip(b) {
+        *out = b + relu_dot(simd, w, parts);
+    }
+}
+
+/// [`relu_dot`] for several rows.
+#[inline(always)]
+fn relu_dots<S: Simd, const N: usize>(simd: S, w: [&[f32]; N], parts: [&[f32]; 4]) -> [f32; N] {
+    let len = parts[0].len();
+    let (w, parts) = (w.map(|row| &row[..len]), parts.map(|row| &row[..len]));
+    let count = len / S::F32_LANES;
+    let wide_w = w.map(|row| &S::as_simd_f32s(row).0[..count]);
+    let [x, y, z, v] = parts.map(|row| &S::as_simd_f32s(row).0[..count]);
+    let zero = simd.splat_f32s(0.0);
+    let mut sums = [zero; N];
+    for i in 0..count {
+        let u = simd.add_f32s(simd.add_f32s(x[i], y[i]), simd.add_f32s(z[i], v[i]));
+        let u = simd.max_f32s(u, zero);
+        for (sum, w) in sums.iter_mut().zip(wide_w) {
+            *sum = simd.mul_add_e_f32s(w[i], u, *sum);
+        }
+    }
+    let mut totals = sums.map(|sum| simd.reduce_sum_f32s(sum));
+    for i in count * S::F32_LANES..len {
+        let u = parts.map(|row| row[i]).iter().sum::<f32>().max(0.0);
+        for (total, w) in totals.iter_mut().zip(w) {
+            *total += w[i] * u;
+        }
+    }
+    totals
+}
+
 /// Mean and `1/√(var + ε)` of a row.
 #[inline(always)]
 pub(crate) fn moments<S: Simd>(simd: S, x: &[f32], epsilon: f32) -> (f32, f32) {
@@ -178,6 +228,17 @@ mod tests {
                     .map(|i| a[i] * (x[i] + y[i] + z[i] + v[i]).max(0.0))
                     .sum(),
             );
+            for rows in [1, 3] {
+                let w: Vec<f32> = [&a[..], &z, &y][..rows].concat();
+                let b = [0.5, -0.25, 1.0];
+                let mut out = vec![0.0; rows];
+                relu_layer(simd, &w, &b[..rows], [&x, &y, &z, &v], &mut out);
+                for (row, out) in out.iter().enumerate() {
+                    let u = |i: usize| (x[i] + y[i] + z[i] + v[i]).max(0.0);
+                    let sum: f32 = (0..len).map(|i| w[row * len + i] * u(i)).sum();
+                    near(*out, if len > 0 { b[row] + sum } else { *out });
+                }
+            }
             if len > 0 {
                 let (mean, inverse) = moments(simd, &x, 0.5);
                 let plain = x.iter().sum::<f32>() / len as f32;
