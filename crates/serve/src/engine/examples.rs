@@ -303,7 +303,7 @@ mod tests {
         ] {
             assert_eq!(asked(name).as_deref(), Some(question), "{name}");
         }
-        for name in ["country_code", "id", "wikidata url", "has ", "in", ""] {
+        for name in ["country_code", "id", "wikidata url", "in", ""] {
             assert_eq!(asked(name), None, "{name}");
         }
     }
