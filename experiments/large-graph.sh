@@ -27,12 +27,12 @@ for millions in "${sizes[@]}"; do
     /usr/bin/time -o "$graph.load" -f '{"load_s": %e, "load_kb": %M}' \
         "$wherefore" load "$graph.nt" --memory 4G --out "$graph" --replace --quiet
     rm "$graph.nt"
-    # the first run warms the page cache for the second, which counts; one thread, so that
-    # questions do not wait for one another
+    # the first run warms the page cache for the second, which counts; one question at a time, so
+    # that none waits for another
     for run in cold warm; do
         rm -rf "$graph.$run"
         RAYON_NUM_THREADS=1 /usr/bin/time -o "$graph.$run.ask" -f '{"ask_s": %e, "ask_kb": %M}' \
-            "$wherefore" eval --graph "$graph" --questions "$graph.jsonl" --method walk \
+            "$wherefore" eval --graph "$graph" --questions "$graph.jsonl" --method walk --threads 1 \
             --out "$graph.$run" --quiet > /dev/null
     done
     "$wherefore" info "$graph" --json --relations 1 > "$graph.info"

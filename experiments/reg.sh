@@ -16,11 +16,13 @@
 #
 # DATA is the folder of benchmarks, WORK a folder for graphs, checkpoints and runs. Uses `wherefore`
 # from the PATH, or what WHEREFORE names; LLM is a GGUF file or URL#MODEL; LABELS the number of questions
-# to label (300); METHODS the retrievers of `freebase` (all five). A step that is done is not done again.
+# to label (300), by JOBS processes side by side (1); METHODS the retrievers of `freebase` (all five);
+# DEVICE where networks are trained (`cpu` if nothing is said); ONLY a pattern of names to which
+# trainings and runs are held, so that several can go side by side. What is done is not done again.
 # Choices were made on validation parts: every tenth line of MetaQA's qa_dev, a seeded tenth of
 # Freebase's training questions. The test parts are measured here alone.
 set -euo pipefail
-data=$1 work=$2 wherefore=${WHEREFORE:-wherefore} labels=${LABELS:-300}
+data=$1 work=$2 wherefore=${WHEREFORE:-wherefore} labels=${LABELS:-300} device=${DEVICE:-cpu} only=${ONLY:-.}
 shift 2
 steps=${*:-metaqa speed labels freebase curve tokens answers}
 mkdir -p "$work/models" "$work/runs"
@@ -31,13 +33,16 @@ graph() { # NAME FILE [OPTIONS]
     [ -d "$work/$1" ] || "$wherefore" load "$data/$2" "${@:3}" --out "$work/$1" --quiet
 }
 train() { # METHOD NAME GRAPH [OPTIONS]
-    [ -d "$work/models/$2" ] && [ ! -d "$work/models/$2.training" ] && return
+    [[ $2 =~ $only ]] || return 0
+    [ -d "$work/models/$2" ] && [ ! -d "$work/models/$2.training" ] && return 0
     printf '\n== train %s as %s\n' "$1" "$2"
-    "$wherefore" train "$1" --graph "$work/$3" --out "$work/models/$2" "${@:4}" 2>&1 |
+    "$wherefore" train "$1" --graph "$work/$3" --out "$work/models/$2" --device "$device" \
+        "${@:4}" 2>&1 |
         tee "$work/models/$2.log" | grep -E '^pass|^learned|rror'
     case $1 in relation-plan) ;; *) "$wherefore" index "$work/$3" --model "$work/models/$2" --quiet ;; esac
 }
 run() { # NAME GRAPH QUESTIONS [OPTIONS]
+    [[ $1 =~ $only ]] || return 0
     printf '\n== %s\n' "$1"
     "$wherefore" eval --graph "$work/$2" --questions "$data/$3" --out "$work/runs/$1" \
         --k 50,100,200 --quiet "${@:4}" |
@@ -73,33 +78,53 @@ train_file="$data/freebase/wq_cwq_train.jsonl"
 if has labels; then
     graph freebase freebase/triples.tsv
     : "${LLM:?names the language model that labels}"
-    "$wherefore" label --graph "$work/freebase" --questions "$train_file" --sample "$labels" \
-        --llm "$LLM" --out "$work/labels-train.jsonl" | tee "$work/labels-train.log"
+    label() { # NAME QUESTIONS
+        [ -f "$work/labels-$1.jsonl" ] && return 0
+        mkdir -p "$work/labels-$1"
+        # drawn here, so that parts can be labelled side by side
+        python3 - "$2" "$labels" "${JOBS:-1}" "$work/labels-$1" <<'PY'
+import random, sys
+path, count, jobs, out = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
+lines = list(open(path))
+drawn = sorted(random.Random(0).sample(range(len(lines)), min(count, len(lines))))
+with open(f"{out}/questions.jsonl", "w") as file:
+    file.writelines(lines[i] for i in drawn)
+for job in range(jobs):
+    begin, end = len(drawn) * job // jobs, len(drawn) * (job + 1) // jobs
+    with open(f"{out}/part-{job:02}.jsonl", "w") as part:
+        part.writelines(lines[i] for i in drawn[begin:end])
+PY
+        for part in "$work/labels-$1"/part-*.jsonl; do
+            "$wherefore" label --graph "$work/freebase" --questions "$part" --llm "$LLM" \
+                --out "${part/part-/labels-}" > "${part%.jsonl}.log" 2>&1 &
+        done
+        wait
+        cat "$work/labels-$1"/labels-*.jsonl > "$work/labels-$1.jsonl"
+        # all is there: nothing is asked again, and all is counted
+        "$wherefore" label --graph "$work/freebase" --questions "$work/labels-$1/questions.jsonl" \
+            --llm "$LLM" --out "$work/labels-$1.jsonl" | tee "$work/labels-$1.log"
+    }
+    label train "$train_file"
     # judged by the test file's relevant triples; never trained on
-    "$wherefore" label --graph "$work/freebase" --questions "$data/freebase/webqsp_test.jsonl" \
-        --sample "$labels" --llm "$LLM" --out "$work/labels-judged.jsonl" | tee "$work/labels-judged.log"
+    label judged "$data/freebase/webqsp_test.jsonl"
 fi
 
-# The questions that were labelled, so that weak and refined labels are compared on the same ones.
-labelled() { # FILE
-    python3 - "$work/labels-train.jsonl" "$train_file" > "$1" <<'PY'
-import json, sys
-ids = {json.loads(line)["id"] for line in open(sys.argv[1])}
-for line in open(sys.argv[2]):
-    question = json.loads(line)
-    if str(question.get("id", question.get("ID"))) in ids:
-        sys.stdout.write(line)
-PY
-}
+# the questions that were labelled, so that weak and refined labels are compared on the same ones
+labelled="$work/labels-train/questions.jsonl"
 # the same for all networks over neighbourhoods, as QSRAG's were trained
 settings="--set neighbourhood.max_entities=700 --set batch_questions=24 --set positive_weight=10
     --set optimiser.learning_rate=0.002"
-of_method() { # METHOD: its settings
+of_method() { # METHOD [few]: its settings; more passes over few questions
     case $1 in
-        relation-plan) echo "--set growth.max_length=4 --set epochs=12 --set patience=3" ;;
-        qr-gat) echo "$settings --set epochs=3 --set sizes.hidden=128" ;;
-        distance-mlp) echo "$settings --set epochs=12 --set patience=4" ;;
-        *) echo "$settings --set epochs=6 --set sizes.hidden=96" ;;
+        relation-plan) echo "--set growth.max_length=4" ;;
+        qr-gat) echo "$settings --set sizes.hidden=128" ;;
+        distance-mlp) echo "$settings" ;;
+        *) echo "$settings --set sizes.hidden=96" ;;
+    esac
+    case ${2:-}$1 in
+        few*) echo "--set epochs=20 --set patience=5" ;;
+        relation-plan | distance-mlp) echo "--set epochs=10 --set patience=3" ;;
+        *) echo "--set epochs=4" ;;
     esac
 }
 measure() { # NAME MODEL
@@ -115,18 +140,13 @@ if has freebase; then
         train "$method" "$method-weak" freebase --questions "$train_file" $(of_method "$method")
         measure "$method-weak" "$work/models/$method-weak"
         [ -f "$work/labels-train.jsonl" ] || continue
-        labelled "$work/labelled.jsonl"
         # the labelled questions alone, with either kind of labels
         # shellcheck disable=SC2046
-        train "$method" "$method-few-weak" freebase --questions "$work/labelled.jsonl" $(of_method "$method")
+        train "$method" "$method-few-weak" freebase --questions "$labelled" $(of_method "$method" few)
         # shellcheck disable=SC2046
-        train "$method" "$method-few-refined" freebase --questions "$work/labelled.jsonl" \
-            --labels "$work/labels-train.jsonl" $(of_method "$method")
-        # all questions, refined labels where there are some
-        # shellcheck disable=SC2046
-        train "$method" "$method-refined" freebase --questions "$train_file" \
-            --labels "$work/labels-train.jsonl" $(of_method "$method")
-        for kind in few-weak few-refined refined; do
+        train "$method" "$method-few-refined" freebase --questions "$labelled" \
+            --labels "$work/labels-train.jsonl" $(of_method "$method" few)
+        for kind in few-weak few-refined; do
             measure "$method-$kind" "$work/models/$method-$kind"
         done
     done
@@ -137,18 +157,18 @@ if has curve; then
     method=${CURVE:-distance-mlp}
     source=$train_file
     if [ -f "$work/labels-train.jsonl" ]; then
-        labelled "$work/labelled.jsonl"
-        source=$work/labelled.jsonl
+        source=$labelled
     fi
     for share in 5 20 80; do
-        awk -v share="$share" '(NR * 61) % 100 < share' "$source" > "$work/curve-$share.jsonl"
+        [ -f "$work/curve-$share.jsonl" ] || awk -v share="$share" '(NR * 61) % 100 < share' "$source" > "$work/curve-$share.jsonl"
         # shellcheck disable=SC2046
-        train "$method" "curve-$share-weak" freebase --questions "$work/curve-$share.jsonl" $(of_method "$method")
+        train "$method" "curve-$share-weak" freebase --questions "$work/curve-$share.jsonl" \
+            $(of_method "$method" few)
         measure "curve-$share-weak" "$work/models/curve-$share-weak"
         [ -f "$work/labels-train.jsonl" ] || continue
         # shellcheck disable=SC2046
         train "$method" "curve-$share-refined" freebase --questions "$work/curve-$share.jsonl" \
-            --labels "$work/labels-train.jsonl" $(of_method "$method")
+            --labels "$work/labels-train.jsonl" $(of_method "$method" few)
         measure "curve-$share-refined" "$work/models/curve-$share-refined"
     done
 fi

@@ -571,6 +571,10 @@ pub(crate) struct Eval {
     /// Ask only so many questions, drawn by the seed
     #[arg(long, value_name = "N")]
     pub(crate) sample: Option<usize>,
+    /// Questions answered at the same time; 0 means one for each core, 1 gives the times of a question
+    /// that has the machine to itself
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) threads: usize,
     /// Seed of samples and of bootstrap intervals
     #[arg(long, value_name = "S", default_value_t = 0)]
     pub(crate) seed: u64,

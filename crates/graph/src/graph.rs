@@ -377,6 +377,12 @@ pub trait Graph: Adjacency {
         None
     }
 
+    /// What `?x` stands for in a query of SPARQL, where a service holds the graph and runs it; at
+    /// most `most` entities, sorted, and whether there are more.
+    fn run_there(&self, _query: &str, _most: usize) -> Result<Option<(Vec<EntityId>, bool)>> {
+        Ok(None)
+    }
+
     /// Relations that only give names (`rdfs:label` and its like). Their triples are no evidence.
     fn naming_relations(&self) -> &[RelationId] {
         &[]

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -528,9 +529,39 @@ fn a_service_that_is_down_slow_or_half_is_an_error_in_time() {
 
 #[test]
 fn a_certificate_that_fails_is_told_and_not_tried_again() {
+    // for the right name, but nobody vouches for it
+    let certificate = include_bytes!("certificate/self-signed.der").as_slice();
+    let key = include_bytes!("certificate/self-signed.key.der").as_slice();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let tls = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate.into()], key.try_into().unwrap())
+        .unwrap();
+    let tls = Arc::new(tls);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let connections = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&connections);
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            counter.fetch_add(1, Ordering::SeqCst);
+            let mut connection = rustls::ServerConnection::new(Arc::clone(&tls)).unwrap();
+            while connection.is_handshaking() && connection.complete_io(&mut stream).is_ok() {}
+        }
+    });
+    let config = ServiceConfig::at(&format!("https://localhost:{}/sparql", address.port()));
+    let error = Service::open(config).unwrap_err();
+    assert!(matches!(error, Error::ServiceUnreachable { .. }), "{error}");
+    assert!(error.to_string().contains("certificate"), "{error}");
+    assert_eq!(connections.load(Ordering::SeqCst), 1);
+}
+
+#[test]
+fn a_service_that_speaks_no_tls_is_told_in_time() {
     let folder = tempfile::tempdir().unwrap();
     let server = serve(loaded(folder.path(), &films()), honest());
-    // what answers there speaks no TLS at all, let alone with a certificate that holds
     let mut config = ServiceConfig::at(&server.url.replace("http://", "https://"));
     config.limits.timeout_s = 2.0;
     let start = Instant::now();
@@ -676,6 +707,40 @@ fn queries_of_the_user_run_at_the_service() {
         matches!(error, Error::ServiceRefused { status: 400, .. }),
         "{error}"
     );
+}
+
+#[test]
+fn what_a_query_asks_for_is_computed_at_the_service() {
+    let (_folder, store, server) = of_films(honest());
+    let service = Service::open(server.config()).unwrap();
+    let sent = server.sent();
+    let films = "SELECT DISTINCT ?x WHERE { ?x <http://f/genre> <http://f/drama> }";
+    let (found, more) = service.run_there(films, 1000).unwrap().unwrap();
+    assert_eq!(server.sent(), sent + 1);
+    assert!(!more);
+    let drama = entity(&store, "http://f/drama");
+    let genre = store.relation_named("http://f/genre").unwrap().unwrap();
+    let held = store.incoming(drama).unwrap();
+    let wanted = wherefore_graph::edges_by_relation(&held, genre).iter();
+    let wanted: BTreeSet<_> = wanted
+        .map(|e| store.entity_term(e.entity).unwrap())
+        .collect();
+    let found: BTreeSet<_> = found
+        .iter()
+        .map(|e| service.entity_term(*e).unwrap())
+        .collect();
+    assert!(found.len() > 2);
+    assert_eq!(found, wanted);
+    let (two, more) = service.run_there(films, 2).unwrap().unwrap();
+    assert_eq!((two.len(), more), (2, true));
+    assert!(store.run_there(films, 2).unwrap().is_none());
+    // a relation's triples come in one request too
+    let sent = server.sent();
+    let genre = service.relation_named("http://f/genre").unwrap().unwrap();
+    let all = service.with_relation(genre).unwrap().count();
+    let there = store.relation_named("http://f/genre").unwrap().unwrap();
+    assert_eq!(all, store.with_relation(there).unwrap().count());
+    assert_eq!(server.sent(), sent + 1);
 }
 
 #[test]

@@ -224,7 +224,8 @@ impl Watch<'_> {
     }
 }
 
-/// Runs `answer` over the questions into `folder`, after the lines that are there already.
+/// Runs `answer` over the questions into `folder`, after the lines that are there already; `threads`
+/// questions at the same time, 0 meaning one for each core.
 ///
 /// `progress` is called after each line with the number done; it may return `false` to stop,
 /// which leaves a folder that can be gone on with, and gives `None`.
@@ -233,6 +234,7 @@ pub fn run(
     description: &RunDescription,
     questions: &[GoldQuestion],
     options: &Options,
+    threads: usize,
     answer: &(dyn Fn(&GoldQuestion) -> Result<RunLine> + Sync),
     progress: &mut dyn FnMut(usize, &RunLine) -> bool,
 ) -> Result<Option<Scores>> {
@@ -246,7 +248,11 @@ pub fn run(
         .append(true)
         .open(&path)
         .map_err(Error::io("write", &path))?;
-    let finished = answer_in_order(&questions[lines.len()..], answer, &mut |line| {
+    let threads = match threads {
+        0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+        given => given,
+    };
+    let finished = answer_in_order(&questions[lines.len()..], threads, answer, &mut |line| {
         let mut out = BufWriter::new(&file);
         serde_json::to_writer(&mut out, &line)
             .map_err(std::io::Error::from)
@@ -272,13 +278,13 @@ pub fn save_metrics(folder: &Path, metrics: &Metrics) -> Result<()> {
     write_json(&folder.join("metrics.json"), metrics)
 }
 
-/// Answers on all cores and hands the lines on in order. False if `take` stopped it.
+/// Answers on `threads` threads and hands the lines on in order. False if `take` stopped it.
 fn answer_in_order(
     questions: &[GoldQuestion],
+    threads: usize,
     answer: &(dyn Fn(&GoldQuestion) -> Result<RunLine> + Sync),
     take: &mut dyn FnMut(RunLine) -> Result<bool>,
 ) -> Result<bool> {
-    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let next = AtomicUsize::new(0);
     let stop = AtomicBool::new(false);
     let (sender, receiver) = mpsc::sync_channel(LINES_AHEAD);
@@ -501,6 +507,7 @@ mod tests {
             &description,
             &questions,
             &options,
+            0,
             &|q| answer_line(&pipeline, &graph, q, TopicSource::Gold, &options.ks),
             &mut |done, _| done < stop_after,
         )

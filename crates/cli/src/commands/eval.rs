@@ -100,6 +100,7 @@ fn one_run(
         &description,
         asked,
         &options,
+        args.threads,
         &|question| answer_line(&pipeline, graph, question, topics, &options.ks),
         &mut |done, line| {
             seen += 1;

@@ -240,6 +240,57 @@ impl Service {
         Ok(())
     }
 
+    /// Triples with a relation, in order of (head, tail), as many as a reply may have.
+    pub(super) fn fetch_relation(&self, relation: RelationId) -> Result<Vec<Triple>> {
+        let Some(iri) = self.relations.iris.get(relation.index()) else {
+            return Ok(Vec::new());
+        };
+        let limit = self.config.limits.rows;
+        let query = format!(
+            "SELECT ?h ?t WHERE {{ ?h <{iri}> ?t FILTER(!isBlank(?h) && !isBlank(?t) && \
+             (isIRI(?t) || STRLEN(STR(?t)) <= {LONGEST_TERM})) }} LIMIT {limit}"
+        );
+        let mut triples = Vec::new();
+        for row in self.client.select(&query, limit)?.rows {
+            let [Some(head), Some(tail)] = row.as_slice() else {
+                return Err(self.client.bad_reply("a row of a relation lacks an end"));
+            };
+            triples.push(Triple {
+                head: self.intern_term(head)?,
+                relation,
+                tail: self.intern_term(tail)?,
+            });
+        }
+        triples.sort_unstable_by_key(|t| (t.head, t.tail));
+        triples.dedup();
+        Ok(triples)
+    }
+
+    /// What `?x` stands for in a query, sorted, and whether there is more than `most` or than the
+    /// service sends. Blank nodes, which cannot be asked for again, are left out.
+    pub(super) fn select_x(&self, query: &str, most: usize) -> Result<(Vec<EntityId>, bool)> {
+        let query = self.with_prefixes(query) + &format!("\nLIMIT {}", most.saturating_add(1));
+        let reply = self.client.select(&query, most)?;
+        let Some(x) = reply.variables.iter().position(|name| name == "x") else {
+            return Err(self.client.bad_reply("it sent rows without `?x`"));
+        };
+        let mut found = Vec::new();
+        for term in reply.rows.iter().filter_map(|row| row.get(x)?.as_ref()) {
+            if !matches!(term, oxrdf::Term::BlankNode(_)) {
+                found.push(self.intern_term(term)?);
+            }
+        }
+        found.sort_unstable();
+        found.dedup();
+        Ok((found, reply.cut))
+    }
+
+    fn intern_term(&self, term: &oxrdf::Term) -> Result<EntityId> {
+        let mut bytes = Vec::new();
+        key::push_object(&mut bytes, term.as_ref(), 0);
+        self.intern(&bytes)
+    }
+
     /// Whether the service states a triple.
     pub(super) fn ask_triple(&self, triple: Triple) -> Result<bool> {
         let (Some(head), Some(tail), Some(relation)) = (

@@ -12,6 +12,8 @@
 //! and the service is asked for triples alone. Entities of the index come first and in order of
 //! their IRIs, as in a store. Without one the service's full text finds names.
 //!
+//! Queries whose `?x` is wanted, as those of logical forms, run at the service.
+//!
 //! Departures from a store: triples that only give names are not seen; blank nodes are not, for
 //! they cannot be asked for again; a cut hub has the edges that the service chose.
 
@@ -367,6 +369,19 @@ impl Graph for Service {
             }
         }
         Ok(labelled)
+    }
+
+    /// The service is asked once; a relation with more triples than a reply may have is cut.
+    fn with_relation(
+        &self,
+        relation: RelationId,
+    ) -> Result<Box<dyn Iterator<Item = Result<Triple>> + '_>> {
+        let triples = self.fetch_relation(relation)?;
+        Ok(Box::new(triples.into_iter().map(Ok)))
+    }
+
+    fn run_there(&self, query: &str, most: usize) -> Result<Option<(Vec<EntityId>, bool)>> {
+        self.select_x(query, most).map(Some)
     }
 
     fn identity(&self) -> Option<&str> {

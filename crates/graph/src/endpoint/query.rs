@@ -79,7 +79,7 @@ impl Service {
         })
     }
 
-    fn with_prefixes(&self, text: &str) -> String {
+    pub(super) fn with_prefixes(&self, text: &str) -> String {
         let mut query = String::new();
         let own = self
             .config

@@ -2,18 +2,22 @@
 //!
 //! Sets are computed from the names outward, as sorted ids. Of the operands of an `AND` the one
 //! that looks smallest is computed first; the others are computed too where that is cheap, and
-//! else each member is tried. Time and the size of every set are limited.
+//! else each member is tried. Time and the size of every set are limited. A graph that a service
+//! holds is not walked through: the form runs there, as SPARQL.
 
 use std::time::{Duration, Instant};
 
 use wherefore_graph::{
-    EntityId, Error as GraphError, Graph, RelationId, Triple, edges_by_relation,
+    Direction, EntityId, Error as GraphError, Graph, RelationId, Triple, edges_by_relation,
 };
 
 use super::form::{Comparison, Extreme};
 use super::plan::{Members, Plan, Set, Test, Way};
 use super::value::{Quantity, Sense, Value};
 use crate::error::{Error, Result};
+
+/// Answers of a service whose triples are fetched together.
+const AHEAD: usize = 100;
 
 /// How long a form may run and how large its sets may grow.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,9 +95,25 @@ impl<'a> Runner<'a> {
         })
     }
 
-    /// What the form comes to.
+    /// What the form comes to. Where a service holds the graph, it runs there.
     pub fn run(&mut self) -> Result<Outcome> {
-        let entities = self.members(&self.plan.set)?;
+        let there = self
+            .graph
+            .run_there(&self.plan.members_sparql(), self.limits.rows)?;
+        let entities = match there {
+            Some((entities, true)) => {
+                return Err(Error::FormTooLarge {
+                    limit: entities.len(),
+                });
+            }
+            Some((entities, false)) => {
+                // evidence is looked for next
+                let first = entities.len().min(AHEAD);
+                self.graph.prefetch(&entities[..first], Direction::Both)?;
+                entities
+            }
+            None => self.members(&self.plan.set)?,
+        };
         Ok(if self.plan.count {
             Outcome::Number(entities.len(), entities)
         } else {

@@ -25,15 +25,23 @@ use super::value::{Moment, Quantity, Sense, TEMPORAL};
 impl Plan {
     /// The query. A `COUNT` gives `?count`, everything else `?x`.
     pub fn sparql(&self) -> String {
+        match self.count {
+            true => self.query("SELECT (COUNT(DISTINCT ?x) AS ?count)"),
+            false => self.members_sparql(),
+        }
+    }
+
+    /// The query for `?x`, also where only their number is asked for.
+    pub(super) fn members_sparql(&self) -> String {
+        self.query("SELECT DISTINCT ?x")
+    }
+
+    fn query(&self, head: &str) -> String {
         let mut writer = Writer {
             depth: 1,
             ..Writer::default()
         };
         writer.set("x", &self.set);
-        let head = match self.count {
-            true => "SELECT (COUNT(DISTINCT ?x) AS ?count)",
-            false => "SELECT DISTINCT ?x",
-        };
         format!("{head} WHERE {{\n{}}}", writer.out)
     }
 }
