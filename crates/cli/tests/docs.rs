@@ -177,6 +177,23 @@ impl Drop for Server {
     }
 }
 
+/// Starts a server, and waits until it says where it is.
+fn served(command: &mut Command) -> (Server, String) {
+    let mut child = command
+        .arg("--json")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let out = child.stdout.as_mut().unwrap();
+    BufReader::new(out).read_line(&mut line).unwrap();
+    let server = Server(child);
+    let started: Value = serde_json::from_str(&line).unwrap();
+    (server, started["address"].as_str().unwrap().to_owned())
+}
+
 /// Starts what a block with the mark `service` speaks of, and puts its address into the block: our
 /// own server over `movies` with a key that may write, or one that holds other films.
 fn with_service(folder: &Path, text: &str) -> (Server, String) {
@@ -197,25 +214,16 @@ fn with_service(folder: &Path, text: &str) -> (Server, String) {
         }
     };
     fs::write(folder.join("service.toml"), config).unwrap();
-    let mut child = Command::new(env!("CARGO_BIN_EXE_wherefore"))
-        .args(["serve", "--json", "--listen", "127.0.0.1:0"])
-        .args(["--config", "service.toml"])
-        .current_dir(folder)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let mut line = String::new();
-    let out = child.stdout.as_mut().unwrap();
-    BufReader::new(out).read_line(&mut line).unwrap();
-    let server = Server(child);
-    let started: Value = serde_json::from_str(&line).unwrap();
-    let address = started["address"].as_str().unwrap();
+    let (server, address) = served(
+        Command::new(env!("CARGO_BIN_EXE_wherefore"))
+            .args(["serve", "--listen", "127.0.0.1:0"])
+            .args(["--config", "service.toml"])
+            .current_dir(folder),
+    );
     let service = format!("http://{address}/v1/graphs/served/sparql");
     let text = text
         .replace("https://query.example.org/sparql", &service)
-        .replace("localhost:7878", address)
+        .replace("localhost:7878", &address)
         .replace("KEY", key["key"].as_str().unwrap());
     (server, text)
 }
@@ -302,6 +310,28 @@ fn every_command_of_readme_and_docs_runs_or_says_why_not() {
     assert!(failed.is_empty(), "{}", failed.join("\n\n"));
     assert!(ran >= 30, "{ran}");
     assert!(skipped.len() <= 8, "{skipped:?}");
+}
+
+#[test]
+fn the_containers_command_serves() {
+    let root = pages()[0].with_file_name("");
+    let dockerfile = fs::read_to_string(root.join("Dockerfile")).unwrap();
+    let command = dockerfile.lines().find_map(|l| l.strip_prefix("CMD "));
+    let command: Vec<String> = serde_json::from_str(command.unwrap()).unwrap();
+    let packaged = root.join("packaging/container.toml");
+    let packaged = packaged.to_str().unwrap();
+    let cache = tempfile::tempdir().unwrap();
+    let (_server, address) = served(
+        Command::new(env!("CARGO_BIN_EXE_wherefore"))
+            .args(
+                command
+                    .iter()
+                    .map(|word| word.replace("/serve.toml", packaged)),
+            )
+            .args(["--listen", "0.0.0.0:0"])
+            .env("XDG_CACHE_HOME", cache.path()),
+    );
+    assert!(address.starts_with("0.0.0.0:"), "{address}");
 }
 
 fn is_here(program: &str) -> bool {
