@@ -4,12 +4,15 @@ RUN apk add --no-cache build-base
 WORKDIR /source
 COPY . .
 RUN cargo build --release --locked && strip target/release/wherefore
+# the image: the binary, how it serves, and a folder that anybody may unpack the sample graph into
+RUN mkdir -p /image/tmp && chmod 1777 /image/tmp \
+    && cp target/release/wherefore /image/ && cp packaging/container.toml /image/serve.toml
 
 FROM scratch
-COPY --from=build /source/target/release/wherefore /wherefore
+COPY --from=build /image/ /
 ENV XDG_CACHE_HOME=/tmp
 WORKDIR /tmp
 EXPOSE 7878
 USER 65532:65532
 ENTRYPOINT ["/wherefore"]
-CMD ["demo", "--serve", "--listen", "0.0.0.0:7878"]
+CMD ["serve", "--graph", "@world", "--config", "/serve.toml"]

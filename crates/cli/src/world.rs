@@ -9,6 +9,15 @@ use wherefore_graph::{Input, LoadOptions, Store, load};
 /// What it is called where a graph is asked for.
 pub(crate) const NAME: &str = "@world";
 
+/// Questions that the page offers, one of each kind, from `data/sample/dev.jsonl`.
+pub(crate) const EXAMPLES: [&str; 5] = [
+    "Which rivers flow through Hungary?",
+    "What is the capital of the country where Lake Balaton lies?",
+    "Which countries are members of both the G20 and ASEAN?",
+    "How many mountains of the Alps are in Italy?",
+    "What is the largest lake in Africa?",
+];
+
 /// The graph as Turtle, packed; `data/sample` says what it is made from.
 const PACKED: &[u8] = include_bytes!("../../../data/sample/world.ttl.xz");
 

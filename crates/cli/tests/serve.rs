@@ -20,16 +20,12 @@ struct Started {
 }
 
 fn start(args: &[&str]) -> Started {
-    let mut child = wherefore()
-        .args([
-            "serve",
-            "--json",
-            "--listen",
-            "127.0.0.1:0",
-            "--graph",
-            "@toy",
-        ])
-        .args(args)
+    started(wherefore().args(["serve", "--graph", "@toy"]).args(args))
+}
+
+fn started(command: &mut Command) -> Started {
+    let mut child = command
+        .args(["--json", "--listen", "127.0.0.1:0"])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -68,6 +64,31 @@ impl Started {
         assert!(told.success());
         self.child.wait().unwrap().code()
     }
+}
+
+#[test]
+fn the_page_offers_questions_of_the_sample_that_are_answered_right() {
+    let cache = tempfile::tempdir().unwrap();
+    let server = started(
+        wherefore()
+            .args(["demo", "--serve"])
+            .env("XDG_CACHE_HOME", cache.path()),
+    );
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/sample/dev.jsonl");
+    let shipped = questions::read(&file, None).unwrap();
+    let graphs = server.send("GET", "/v1/graphs", "");
+    let examples = graphs["graphs"][0]["examples"].as_array().unwrap();
+    assert!(examples.len() >= 4);
+    for example in examples {
+        let text = example.as_str().unwrap();
+        let gold = shipped.iter().find(|q| q.question == text).unwrap();
+        let body = json!({ "question": text }).to_string();
+        let answer = server.send("POST", "/v1/ask", &body);
+        let first = answer["answers"][0]["name"].as_str();
+        let right = |name: &questions::Name| first == Some(name.name.as_str());
+        assert!(gold.answers.iter().any(right), "{text}: {answer}");
+    }
+    assert_eq!(server.end(), Some(0));
 }
 
 #[test]

@@ -18,16 +18,11 @@
 use std::collections::{BTreeSet, HashSet};
 
 use wherefore::model::Random;
+use wherefore::phrase::{is_silent, is_verb};
 use wherefore_graph::{EntityId, Graph, Hop, RelationId, edges_by_relation};
 
 use crate::error::{Error, Result};
 use crate::questions::{GoldQuestion, Name, NamedTriple, Proof};
-
-/// Prepositions that end the name of a relation that is a verb.
-const PREPOSITIONS: [&str; 14] = [
-    "about", "at", "by", "for", "from", "in", "into", "of", "on", "over", "through", "to", "under",
-    "with",
-];
 
 /// Things of the graph that are looked at for places to begin.
 const MAX_STARTS: usize = 200_000;
@@ -386,23 +381,6 @@ impl<'a> Drafter<'a> {
             (true, false) => format!("{name} {of}"),
             (true, true) => format!("{of} {name}"),
         })
-    }
-}
-
-/// Whether a relation says nothing that is asked about: names and kinds.
-fn is_silent(relation: RelationId, graph: &dyn Graph) -> Result<bool> {
-    let label = graph.relation_label(relation)?;
-    Ok(graph.naming_relations().contains(&relation) || label == "type" || label == "instance of")
-}
-
-/// Whether the name of a relation is told as a verb: `directed by`, `flows through`, `borders`.
-fn is_verb(name: &str) -> bool {
-    let mut words = name.split(' ');
-    let first = words.next().unwrap_or_default();
-    let last = words.next_back();
-    match last {
-        Some(last) => PREPOSITIONS.contains(&last),
-        None => first.len() > 4 && (first.ends_with("ed") || first == "borders"),
     }
 }
 

@@ -14,6 +14,7 @@ pub mod logic;
 pub mod measure;
 pub mod organize;
 mod per_graph;
+pub mod phrase;
 mod pipeline;
 mod question;
 mod rationale;

@@ -101,10 +101,14 @@ fn config(args: &Served) -> anyhow::Result<ServeConfig> {
             .graphs
             .entry(name)
             .or_insert_with(GraphConfig::default);
-        graph.path = match path.as_str() {
-            world::NAME => world::folder()?.to_string_lossy().into_owned(),
-            _ => path,
-        };
+        if path == world::NAME {
+            graph.path = world::folder()?.to_string_lossy().into_owned();
+            if graph.examples.is_empty() {
+                graph.examples = world::EXAMPLES.map(str::to_owned).into();
+            }
+        } else {
+            graph.path = path;
+        }
     }
     if let Some(first) = args.graphs.first() {
         config.default_graph.get_or_insert_with(|| named(first).0);

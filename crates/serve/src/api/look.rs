@@ -72,7 +72,7 @@ pub(super) async fn graphs(State(app): State<Arc<App>>) -> Response {
             "relations": counts.map(|c| c.relations),
             "methods": methods,
             "default_method": graph.default_method(),
-            "examples": graph.examples,
+            "examples": graph.examples(),
         })
     };
     let graphs: Vec<Value> = app.engine.graphs().map(about).collect();

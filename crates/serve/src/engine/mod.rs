@@ -1,12 +1,13 @@
 //! The sync engine behind the server: every graph and method opened once, shared by all threads.
 
 mod ask;
+mod examples;
 mod look;
 mod overhear;
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use wherefore::config::LinkerConfig;
 use wherefore::graph::{
@@ -49,7 +50,8 @@ pub(crate) struct Method {
 pub(crate) struct Served {
     pub(crate) name: String,
     live: Live,
-    pub(crate) examples: Vec<String>,
+    /// Questions to begin with; made when the graph is warmed up if none were given.
+    examples: OnceLock<Vec<String>>,
     pipelines: BTreeMap<String, Pipeline>,
     default_method: String,
     /// The folder of a sample that was unpacked; it goes when the graph goes.
@@ -110,8 +112,9 @@ impl Engine {
                     name: name.clone(),
                     live,
                     examples: match (graph.examples.as_slice(), graph.path.as_str()) {
-                        ([], "@toy") => TOY_EXAMPLES.map(str::to_owned).into(),
-                        (given, _) => given.to_vec(),
+                        ([], "@toy") => OnceLock::from(Vec::from(TOY_EXAMPLES.map(str::to_owned))),
+                        ([], _) => OnceLock::new(),
+                        (given, _) => OnceLock::from(given.to_vec()),
                     },
                     default_method: match has_default {
                         true => default_method.clone(),
@@ -130,7 +133,8 @@ impl Engine {
         })
     }
 
-    /// Computes what every method keeps for its graph, so that the first asker need not wait.
+    /// Computes what every method keeps for its graph, so that the first asker need not wait, and
+    /// finds questions to begin with where none were given.
     pub(crate) fn warm(&self) -> Result<(), Problem> {
         for served in self.graphs.values() {
             let graph = served.current();
@@ -149,6 +153,25 @@ impl Engine {
                     pipeline.retriever.retrieve(&question, &links, &*graph)?;
                 }
             }
+            self.find_examples(served, &graph)?;
+        }
+        Ok(())
+    }
+
+    /// Questions about a graph of ours. A service is not asked, nor is a language model: both cost
+    /// somebody something.
+    fn find_examples(&self, served: &Served, graph: &Current) -> Result<(), Problem> {
+        let (Current::Store(store), None) = (graph, served.examples.get()) else {
+            return Ok(());
+        };
+        let free = |name: &&String| self.methods.get(*name).is_some_and(|m| !m.uses_llm);
+        let method = [&served.default_method]
+            .into_iter()
+            .chain(served.pipelines.keys())
+            .find(free);
+        if let Some(pipeline) = method.and_then(|name| served.pipelines.get(name)) {
+            let found = examples::examples(store, pipeline)?;
+            served.examples.get_or_init(|| found);
         }
         Ok(())
     }
@@ -188,6 +211,11 @@ impl Engine {
 }
 
 impl Served {
+    /// Questions to begin with.
+    pub(crate) fn examples(&self) -> &[String] {
+        self.examples.get().map_or(&[], Vec::as_slice)
+    }
+
     /// The methods offered for this graph.
     pub(crate) fn methods(&self) -> impl Iterator<Item = &str> {
         self.pipelines.keys().map(String::as_str)

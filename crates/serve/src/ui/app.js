@@ -120,18 +120,11 @@ function chooseGraph(name, method) {
   $("method").value = graph.methods.includes(method) ? method : graph.default_method;
   const count = (n) => n.toLocaleString("en");
   $("size").textContent = `${count(graph.triples)} triples, ${count(graph.entities)} entities`;
-  offerExamples(graph).catch(tell);
+  offerExamples(graph);
 }
 
-async function offerExamples(graph) {
-  let examples = graph.examples;
-  if (!examples.length) {
-    // made of what is in the graph: the commonest relations, asked of somebody who has them
-    const { relations } = await get(`/v1/graphs/${encodeURIComponent(graph.name)}/relations`, { limit: 4 });
-    examples = relations.filter((r) => r.example).map((r) => `${r.example.head}: ${r.name}?`);
-  }
-  if (currentGraph() !== graph) return;
-  $("examples").replaceChildren(...examples.map((text) =>
+function offerExamples(graph) {
+  $("examples").replaceChildren(...graph.examples.map((text) =>
     el("button", { type: "button", onclick: () => { $("question").value = text; $("form").requestSubmit(); } }, text)));
 }
 

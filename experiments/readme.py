@@ -1,0 +1,202 @@
+#!/usr/bin/env python3
+"""Writes the figures of README.md from the ledger, docs/results.md.
+
+    experiments/readme.py            writes them
+    experiments/readme.py --check    ends with status 1 where README.md says something else
+
+A part of README.md that holds figures lies between `<!-- figures: NAME -->` and `<!-- end -->`;
+its words are below, with gaps for the figures. Standard library only.
+"""
+
+import decimal
+import difflib
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+
+class Ledger:
+    """docs/results.md: its tables by heading, row and column, and what its prose says."""
+
+    def __init__(self, text):
+        self.text = {}
+        heading = ""
+        for line in text.splitlines():
+            if line.startswith("#"):
+                heading = line.lstrip("# ")
+            self.text.setdefault(heading, []).append(line)
+
+    def rows(self, heading):
+        """The lines of the first table under a heading, as lists of cells."""
+        rows = []
+        for line in self.text[heading]:
+            if line.startswith("|"):
+                rows.append([cell.strip() for cell in line.strip("|").split("|")])
+            elif rows:
+                break
+        return [row for row in rows if not all(re.fullmatch(":?-+:?", cell) for cell in row)]
+
+    def cell(self, heading, row, column):
+        header, *rows = self.rows(heading)
+        found = [r for r in rows if r[0] == row]
+        assert len(found) == 1, f"{heading}: {len(found)} rows are called {row!r}"
+        return found[0][header.index(column) if isinstance(column, str) else column]
+
+    def said(self, heading, pattern):
+        """The groups of a pattern in the text under a heading."""
+        found = re.search(pattern, "\n".join(self.text[heading]))
+        assert found, f"{heading}: nothing says {pattern!r}"
+        return found.groups()
+
+
+def figure(cell):
+    """`0.920 [0.913, 0.927]` without its interval."""
+    return cell.split(" ")[0]
+
+
+def hit(ledger, row):
+    return figure(ledger.cell("The `walk` method", row, "Hit@1"))
+
+
+def short(text, digits=2):
+    """As many digits as prose needs; a half is rounded up."""
+    place = decimal.Decimal(1).scaleb(-digits)
+    return str(decimal.Decimal(text).quantize(place, decimal.ROUND_HALF_UP))
+
+
+def significant(text):
+    """Two significant digits: 1.216 is 1.2, 0.134 is 0.13, 81.5 is 82."""
+    return f"{float(f'{float(text):.2g}'):g}"
+
+
+def sample(ledger):
+    heading = "The sample graph"
+    header, hand, *_ = ledger.rows(heading)
+    (questions,) = re.fullmatch(r"handwritten \((\d+)\)", hand[0]).groups()
+    right = hand[header.index("all answerable")]
+    answerable, rate = re.fullmatch(r"\d+ / (\d+) = ([\d.]+)", right).groups()
+    refused, unanswerable = hand[header.index("unanswerable")].split(" / ")
+    return (
+        f"On the sample graph's {questions} questions in free language, written by hand before any "
+        f"template and never tuned on, `walk` answers {short(rate)} of the {answerable} answerable "
+        f"ones right at the first place and refuses {refused} of the {unanswerable} that the graph "
+        "cannot answer (`experiments/sample.sh`)."
+    )
+
+
+def benchmarks(ledger):
+    heading = "The `walk` method"
+    rows = [f"MetaQA {hops}-hop test, linked" for hops in (1, 2, 3)]
+    walk = " | ".join(hit(ledger, row) for row in rows)
+    column = "ms a question, median / 95th"
+    medians = sorted((ledger.cell(heading, row, column).split(" / ")[0] for row in rows), key=float)
+    published = ledger.said(heading, r"about (\d+) / (\d+) / (\d+) on MetaQA's 1, 2 and 3 hops")
+    published = " | ".join(f"0.{hits}" for hits in published)
+    (size,) = ledger.said(heading, r"hops with a (\d+B) language model")
+    return (
+        "| | MetaQA 1 hop | 2 hops | 3 hops | ms a question (median) |\n"
+        "|---|---|---|---|---|\n"
+        f"| `walk`, the default | {walk} | {medians[0]} to {medians[-1]} |\n"
+        f"| KG-RAG with a {size} language model, as published | {published} | – |"
+    )
+
+
+def harder(ledger):
+    paths = [hit(ledger, f"{part} test") for part in ("PQ-2H", "PQ-3H", "PQL-2H", "PQL-3H")]
+    trained = "QSRAG without a language model"
+    row = "WebQSP test, 2 hops"
+    hits = figure(ledger.cell(trained, row, "Hit@1 (similarity)"))
+    recall = ledger.cell(trained, row, "answer recall").split(" / ")[1]
+    return (
+        f"PathQuestion ({short(min(paths))} to {short(max(paths))}) and WebQSP "
+        f"({short(hit(ledger, 'WebQSP test'))}) are harder for it; a network trained from questions "
+        f"and answers alone (`wherefore train qr-gat`, gold topics) brings WebQSP to {short(hits)} "
+        f"and finds {short(recall)} of its answers among a hundred triples. All figures, with "
+        "intervals and commands: [docs/results.md](docs/results.md)."
+    )
+
+
+def speed(ledger):
+    heading = "The graph store"
+    (version,) = ledger.said(heading, r"pyoxigraph ([\d.]+\d)")
+    (triples,) = ledger.said(heading, r"([\d,]+) distinct triples")
+    lines = [
+        "Measured by `cargo bench -p wherefore-graph --bench store`, which runs pyoxigraph "
+        f"{version} (RocksDB) on the same files in the same run; two shared cores, a random graph "
+        f"of {triples} triples with Zipf degrees.",
+        "",
+        "| | wherefore | pyoxigraph | ratio |",
+        "|---|---|---|---|",
+    ]
+    for row, name, unit in [
+        ("load N-Triples, M lines/s", "load N-Triples, lines a second", " million"),
+        ("on disk, B/triple", "on disk, bytes a triple", ""),
+        ("2-hop expansion, M edges/s", "2-hop neighbourhoods, edges a second", " million"),
+    ]:
+        ours, theirs, ratio = (ledger.cell(heading, row, column) for column in (1, 2, 3))
+        if unit:
+            ours, theirs = significant(ours) + unit, significant(theirs) + unit
+        lines.append(f"| {name} | {ours} | {theirs} | {ratio} |")
+    return "\n".join(lines)
+
+
+def large(ledger):
+    heading = "Fifty million triples"
+    (lines,) = ledger.said(heading, r"([\d,]+) lines of N-Triples")
+    loading = ledger.cell(heading, "load with `--memory 4G`", 1)
+    seconds, memory = re.fullmatch(r"([\d.]+) s, .*, ([\d.]+) GB resident at most", loading).groups()
+    disk = re.match(r"[\d.]+", ledger.cell(heading, "on disk", 1)).group()
+    asked = next(r for r in ledger.rows(heading) if r[0].startswith("`ask`"))[1]
+    fastest, slowest = re.match(r"(\d+) to (\d+) ms", asked).groups()
+    return (
+        f"{int(lines.replace(',', '')) // 1_000_000} million lines of N-Triples load in "
+        f"{float(seconds):.0f} s with `--memory 4G` ({short(memory, 1)} GB used), give a graph of "
+        f"{short(disk, 1)} GiB, and questions around an entity are answered in {fastest} to "
+        f"{slowest} ms. [docs/results.md](docs/results.md) has the figures with their commands, "
+        "also of the methods on the benchmarks."
+    )
+
+
+PARTS = {
+    "sample": sample,
+    "benchmarks": benchmarks,
+    "harder": harder,
+    "speed": speed,
+    "large": large,
+}
+
+
+def written(readme, ledger):
+    missing = set(PARTS)
+
+    def part(found):
+        missing.discard(found[1])
+        return f"<!-- figures: {found[1]} -->\n{PARTS[found[1]](ledger)}\n<!-- end -->"
+
+    readme = re.sub(r"<!-- figures: (\w+) -->\n.*?\n<!-- end -->", part, readme, flags=re.S)
+    assert not missing, f"README.md has no place for {', '.join(sorted(missing))}"
+    return readme
+
+
+def main():
+    path = ROOT / "README.md"
+    readme = path.read_text(encoding="utf-8")
+    ledger = Ledger((ROOT / "docs/results.md").read_text(encoding="utf-8"))
+    new = written(readme, ledger)
+    if sys.argv[1:] == ["--check"]:
+        lines = difflib.unified_diff(
+            readme.splitlines(), new.splitlines(), "README.md", "as the ledger has it", lineterm=""
+        )
+        print("\n".join(lines), end="")
+        if new != readme:
+            sys.exit("\nREADME.md and docs/results.md differ; experiments/readme.py writes the former")
+    elif not sys.argv[1:]:
+        path.write_text(new, encoding="utf-8")
+    else:
+        sys.exit(__doc__)
+
+
+if __name__ == "__main__":
+    main()
