@@ -22,7 +22,7 @@ use wherefore_graph::Graph;
 use crate::error::Result;
 use crate::forms::known_form;
 use crate::metrics::{AnswerCounts, Matching, PredictedAnswer};
-use crate::questions::{GoldQuestion, Name};
+use crate::questions::{GoldQuestion, Name, resolve};
 
 /// What became of the written forms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
@@ -99,11 +99,8 @@ pub fn written(
     for part in known.chunks(batch.max(1)) {
         let asked: Vec<Question> = part
             .iter()
-            .map(|(question, _)| match gold_entities {
-                true => question.with_gold_topics(),
-                false => question.without_topics(),
-            })
-            .collect();
+            .map(|(question, _)| asked(question, gold_entities, graph))
+            .collect::<Result<_>>()?;
         let found = amar.retrieve_all(&asked, graph)?;
         for ((question, gold), (scored, written)) in part.iter().zip(found) {
             let gold_text: Form = target(gold, graph)?.parse()?;
@@ -135,6 +132,30 @@ pub fn written(
     sum.runnable = sum.runnable.mean();
     sum.seconds = begun.elapsed().as_secs_f64();
     Ok(sum)
+}
+
+/// The question as the method takes it: with its gold topics, as far as the graph has them, or with
+/// none.
+pub(crate) fn asked(
+    question: &GoldQuestion,
+    gold_entities: bool,
+    graph: &dyn Graph,
+) -> Result<Question> {
+    let mut asked = question.without_topics();
+    if gold_entities {
+        let found = resolve(question, graph)?.topics;
+        let known = question
+            .topics
+            .iter()
+            .zip(found)
+            .filter(|(_, found)| !found.is_empty());
+        for (_, entities) in known {
+            asked
+                .topics
+                .push(graph.entity_label(entities[0])?.into_owned());
+        }
+    }
+    Ok(asked)
 }
 
 fn predicted(form: &FormAnswer, graph: &dyn Graph) -> Result<Vec<PredictedAnswer>> {

@@ -14,6 +14,7 @@ pub mod optimise;
 pub mod pna;
 pub mod qr_gat;
 mod random;
+pub mod relation_pairs;
 pub mod relation_plan;
 pub mod relations;
 pub mod scoring;

@@ -44,11 +44,16 @@ pub(crate) fn run(args: &Train, output: &Output) -> anyhow::Result<Exit> {
             let unused = Labels::Weak(ShortestPaths::default());
             run_with(args, output, (config.seed, unused), |task, device, see| {
                 let trained = train::relations(task, &config, device, see)?;
-                let passes = trained.epochs.len();
+                let passes = trained.epochs.len() + trained.pair_epochs.len();
+                let again = trained.pair_epochs.iter().rfind(|epoch| epoch.best);
+                let measured = match again {
+                    Some(epoch) => format!("{}; {}", trained.best, epoch.valid),
+                    None => trained.best.to_string(),
+                };
                 Ok(Report {
                     json: serde_json::to_value(&trained).context("cannot write JSON")?,
                     questions: [trained.questions, trained.left_out, passes, trained.valid],
-                    measured: trained.best.to_string(),
+                    measured,
                     index: false,
                 })
             })

@@ -31,6 +31,7 @@ use super::{Epoch, Progress, Task, checksum, work_folder};
 use crate::error::{Error, Result};
 use crate::forms::known_form;
 use crate::questions::GoldQuestion;
+use crate::written::asked;
 
 /// Questions whose prompts are made before it is told.
 const BLOCK: usize = 256;
@@ -247,14 +248,11 @@ impl Prompts {
                         let Some(form) = known_form(question) else {
                             return Ok(None);
                         };
-                        let asked = match config.gold_entities {
-                            true => question.with_gold_topics(),
-                            false => question.without_topics(),
-                        };
-                        // a topic that the graph lacks, or no words: nothing to learn from
-                        let Ok((asking, _)) = prompter.asking(&asked, task.graph) else {
+                        let asked = asked(question, config.gold_entities, task.graph)?;
+                        if asked.check().is_err() {
                             return Ok(None);
-                        };
+                        }
+                        let (asking, _) = prompter.asking(&asked, task.graph)?;
                         Ok(Some((asking, target(&form, task.graph)?)))
                     })
                     .collect::<Result<_>>()?;

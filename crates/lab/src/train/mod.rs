@@ -13,6 +13,7 @@ mod examples;
 mod gnn2r;
 mod judge;
 mod labels;
+mod relation_pairs;
 mod relation_plan;
 mod relations;
 mod targets;
@@ -40,6 +41,7 @@ pub use gnn2r::{
 };
 pub use judge::Judged;
 pub use labels::{Labels, Refined, Supervision};
+pub use relation_pairs::{PairTrainConfig, RankedPairs};
 pub use relation_plan::{JudgedPlan, RelationPlanTrainConfig, TrainedPlan, relation_plan};
 pub use relations::{Ranked, RelationTrainConfig, TrainedRelations, gold_relations, relations};
 pub use triples::{Pupil, Scores, network};
