@@ -8,8 +8,8 @@
 //! q_i = P·e(question)_i      r_j = P·e(relation)_j        S = r·qᵀ/√w
 //! a_j = Σ_i softmax_i(S_ji)·q_i                           what the question says of word j
 //! b_i = Σ_j softmax_j(S_ji)·r_j
-//! c   = mean_j gelu(W_r·[r_j; a_j; r_j∘a_j])              d = mean_i gelu(W_q·[q_i; b_i; q_i∘b_i])
-//! s   = v·gelu(W_s·[c; d])
+//! c   = mean_j silu(W_r·[r_j; a_j; r_j∘a_j])              d = mean_i silu(W_q·[q_i; b_i; q_i∘b_i])
+//! s   = v·silu(W_s·[c; d])
 //! ```
 //!
 //! The first candidates of the bi-encoder ([`crate::relations`]) are ordered by its score + μ·s. μ is
@@ -164,7 +164,7 @@ impl PairScorer {
         let inner = both
             .matmul(&self.get("score").t()?)?
             .broadcast_add(self.get("score_bias"))?
-            .gelu()?;
+            .silu()?;
         let s = inner.matmul(&self.get("last").t()?)?;
         Ok(s.reshape((texts, count))?)
     }
@@ -177,7 +177,7 @@ impl PairScorer {
         let rows = rows
             .matmul(&self.get(name).t()?)?
             .broadcast_add(self.get(&format!("{name}_bias")))?
-            .gelu()?
+            .silu()?
             .reshape((texts, tokens, self.sizes.hidden))?;
         let shares = there.broadcast_div(&there.sum_keepdim(1)?)?;
         Ok(rows.broadcast_mul(&shares)?.sum(1)?)

@@ -170,7 +170,7 @@ impl Network {
     fn projected(&self, means: Padded) -> Result<Padded> {
         let inner = linear(&means.rows, self.get("projector.down"))?
             .broadcast_add(self.get("projector.down_bias"))?
-            .gelu()?;
+            .silu()?;
         let token = linear(&inner, self.get("projector.up"))?
             .broadcast_add(self.get("projector.up_bias"))?;
         let token = match self.config.lacks(Ablation::NoResidual) {
@@ -233,7 +233,7 @@ impl Network {
             let get = |part: &str| self.get(&format!("gate.{}.{part}", aspect.name()));
             let inner = linear(x, get("first"))?
                 .broadcast_add(get("first_bias"))?
-                .gelu()?;
+                .silu()?;
             Ok(linear(&inner, get("second"))?.broadcast_add(get("second_bias"))?)
         };
         let asked = compared(&question.rows)?; // [questions, tokens, h]
@@ -513,7 +513,7 @@ mod tests {
         )?;
         let one = |rows: &[[f32; 4]]| -> Result<Padded> {
             Ok(Padded {
-                rows: Tensor::new(rows, &Device::Cpu)?.unsqueeze(0)?,
+                rows: Tensor::from_slice(rows.as_flattened(), (1, rows.len(), 4), &Device::Cpu)?,
                 there: Tensor::ones((1, rows.len()), candle_core::DType::F32, &Device::Cpu)?,
             })
         };

@@ -88,8 +88,8 @@ impl Cache {
     /// Those of some of the texts, in this order.
     pub(crate) fn of(&self, texts: &Tensor) -> Result<Self> {
         Ok(Self {
-            keys: self.keys.index_select(texts, 0)?,
-            values: self.values.index_select(texts, 0)?,
+            keys: self.keys.contiguous()?.index_select(texts, 0)?,
+            values: self.values.contiguous()?.index_select(texts, 0)?,
         })
     }
 }
