@@ -391,9 +391,25 @@ pub(crate) struct Logic {
     #[arg(long, requires = "questions")]
     pub(crate) recall: bool,
     /// The checkpoint of `wherefore train relations` that ranks relations; by likeness of words
-    /// without one
+    /// without one. With `--questions` a checkpoint of `wherefore train amar`: forms are written by
+    /// it, and counted
     #[arg(long, value_name = "CKPT")]
     pub(crate) model: Option<PathBuf>,
+    /// With a checkpoint of `amar`: its language model, where it lies elsewhere than in training
+    #[arg(long, value_name = "FILE", requires = "model")]
+    pub(crate) llm: Option<PathBuf>,
+    /// With a checkpoint of `amar`: where to compute: `cpu`, `cuda` or `cuda:N`
+    #[arg(long, value_name = "DEVICE", default_value = "cpu")]
+    pub(crate) device: String,
+    /// With a checkpoint of `amar`: tell it the gold topics instead of linking the question
+    #[arg(long, requires = "model")]
+    pub(crate) gold_entities: bool,
+    /// With a checkpoint of `amar`: forms kept at each step
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub(crate) beams: u32,
+    /// With a checkpoint of `amar`: questions that are written for at once
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub(crate) batch: u32,
     /// What `NOW` means, as a date; today unless given
     #[arg(long, value_name = "DATE")]
     pub(crate) now: Option<String>,
@@ -420,10 +436,11 @@ Examples:
   wherefore train qr-gat --questions rog_webqsp_train.parquet --out ckpt --encoder minilm
   wherefore train gnn2r --graph 2h-kb --questions PQ-2H.train.txt --valid PQ-2H.valid.txt --out ckpt
   wherefore train relation-plan --graph metaqa --questions qa_dev.txt --out ckpt
+  wherefore train amar --graph freebase --questions train.jsonl --llm smollm2.gguf --out ckpt
   wherefore train distance-mlp --graph freebase --questions train.jsonl --labels labels.jsonl --out ckpt")]
 pub(crate) struct Train {
     /// The method
-    #[arg(value_name = "METHOD", value_parser = ["qr-gat", "gnn2r", "distance-mlp", "pna", "pna-relations", "relation-plan", "relations"])]
+    #[arg(value_name = "METHOD", value_parser = ["qr-gat", "gnn2r", "distance-mlp", "pna", "pna-relations", "relation-plan", "relations", "amar"])]
     pub(crate) method: String,
     /// A graph folder, or `@toy`; none where each question brings its own graph
     #[arg(long)]
@@ -453,6 +470,9 @@ pub(crate) struct Train {
     /// The encoder: `static`, `hashing`, a model folder or an added model
     #[arg(long, value_name = "E")]
     pub(crate) encoder: Option<String>,
+    /// The language model that `amar` is trained around, a GGUF file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) llm: Option<PathBuf>,
     /// Seed of weights, order and dropout
     #[arg(long, value_name = "S")]
     pub(crate) seed: Option<u64>,

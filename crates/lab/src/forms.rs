@@ -16,11 +16,11 @@ use std::collections::BTreeSet;
 
 use rayon::prelude::*;
 use serde::Serialize;
-use wherefore::logic::{Form, Moment, Notation, Outcome, Plan, RunLimits, run};
+use wherefore::logic::{Form, Moment, Notation, Outcome, Plan, Relation, RunLimits, run};
 use wherefore_graph::{EntityId, Graph, Store, names::normalise, sparql};
 
 use crate::error::Result;
-use crate::questions::GoldQuestion;
+use crate::questions::{GoldQuestion, NamedTriple};
 
 /// What became of the forms of a file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -101,6 +101,62 @@ pub fn forms(
 pub fn gold_form(question: &GoldQuestion) -> Option<&str> {
     let text = question.proof.logical_form.as_deref()?;
     (text != "null" && !text.trim().is_empty()).then_some(text)
+}
+
+/// What the gold form of a question is, where its benchmark tells: as a form, as one gold path (or
+/// several that end in one answer), or as MetaQA's kind (`actor_to_movie_to_year`).
+pub fn known_form(question: &GoldQuestion) -> Option<Form> {
+    if let Some(text) = gold_form(question) {
+        return text.parse().ok();
+    }
+    let paths = &question.proof.paths;
+    if let Some(first) = paths.first() {
+        let end = |path: &Vec<NamedTriple>| path.last().map(|triple| triple[2].clone());
+        let together = paths.iter().all(|path| end(path) == end(first));
+        let mut sets: Vec<Form> = paths.iter().filter_map(|path| of_path(path)).collect();
+        return match sets.len() {
+            1 if paths.len() == 1 => sets.pop(),
+            n if n == paths.len() && together => Some(Form::And(sets)),
+            _ => None,
+        };
+    }
+    of_kind(question.kind.as_deref()?, &question.topics.first()?.name)
+}
+
+/// `s —r₁→ e —r₂→ a` is `(JOIN (R r₂) (JOIN (R r₁) s))`.
+fn of_path(path: &[NamedTriple]) -> Option<Form> {
+    let begin = Form::Name(path.first()?[0].clone());
+    Some(path.iter().fold(begin, |form, [_, relation, _]| {
+        form.joined(Relation::new(relation).reverse())
+    }))
+}
+
+/// MetaQA's relations lead from a movie to what the kind names.
+fn of_kind(kind: &str, topic: &str) -> Option<Form> {
+    let relation = |end: &str| {
+        Some(Relation::new(match end {
+            "actor" => "starred_actors",
+            "director" => "directed_by",
+            "writer" => "written_by",
+            "year" => "release_year",
+            "genre" => "has_genre",
+            "tag" | "tags" => "has_tags",
+            "language" => "in_language",
+            "imdbrating" => "has_imdb_rating",
+            "imdbvotes" => "has_imdb_votes",
+            _ => return None,
+        }))
+    };
+    let ends: Vec<&str> = kind.split("_to_").collect();
+    let mut form = Form::Name(topic.to_owned());
+    for step in ends.windows(2) {
+        form = form.joined(match step {
+            ["movie", end] => relation(end)?.reverse(),
+            [end, "movie"] => relation(end)?,
+            _ => return None,
+        });
+    }
+    (ends.len() > 1).then_some(form)
 }
 
 fn one(graph: &Store, question: &GoldQuestion, now: Moment, limits: &RunLimits) -> Result<Forms> {
@@ -199,4 +255,50 @@ fn labels(outcome: &Outcome, named: &[EntityId], graph: &dyn Graph) -> Result<BT
         found.insert(normalise(&graph.entity_label(entity)?));
     }
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::questions::Proof;
+
+    #[test]
+    fn forms_come_from_the_benchmark_its_paths_or_its_kinds() {
+        let triple = |names: [&str; 3]| names.map(str::to_owned);
+        let path = vec![triple(["s", "child", "m"]), triple(["m", "gender", "male"])];
+        let mut question = GoldQuestion {
+            topics: vec!["Lee".into()],
+            kind: Some("actor_to_movie_to_year".into()),
+            proof: Proof {
+                paths: vec![path],
+                logical_form: Some("(JOIN won x)".into()),
+                ..Proof::default()
+            },
+            ..GoldQuestion::default()
+        };
+        let text = |question: &GoldQuestion| known_form(question).map(|form| form.to_string());
+        assert_eq!(text(&question).as_deref(), Some("(JOIN won x)"));
+        question.proof.logical_form = None;
+        assert_eq!(
+            text(&question).as_deref(),
+            Some("(JOIN (R gender) (JOIN (R child) s))")
+        );
+        question
+            .proof
+            .paths
+            .push(vec![triple(["t", "kind", "male"])]);
+        assert_eq!(
+            text(&question).as_deref(),
+            Some("(AND (JOIN (R gender) (JOIN (R child) s)) (JOIN (R kind) t))")
+        );
+        question.proof.paths[1][0][2] = "female".into();
+        assert_eq!(text(&question), None);
+        question.proof.paths.clear();
+        assert_eq!(
+            text(&question).as_deref(),
+            Some("(JOIN (R release_year) (JOIN starred_actors Lee))")
+        );
+        question.kind = Some("actor_to_studio".into());
+        assert_eq!(text(&question), None);
+    }
 }

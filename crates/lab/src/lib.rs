@@ -22,6 +22,7 @@ pub mod score;
 pub mod supervise;
 pub mod sweep;
 pub mod train;
+pub mod written;
 
 pub use error::{Error, Result};
 pub use metrics::Metrics;

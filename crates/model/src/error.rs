@@ -92,6 +92,19 @@ pub enum Error {
         reason: String,
     },
 
+    /// An adapter that was trained around other weights.
+    #[error("checkpoint `{path}` was trained around `{wanted}`, and `{given}` is `{found}`")]
+    OtherBase {
+        /// The checkpoint.
+        path: PathBuf,
+        /// The model that it was made for.
+        wanted: String,
+        /// The file that was given.
+        given: String,
+        /// The model in it.
+        found: String,
+    },
+
     /// A tensor that the configuration promises and the weights lack.
     #[error("weights `{path}` have no tensor `{tensor}` of shape {wanted:?}")]
     MissingTensor {
@@ -389,6 +402,11 @@ impl Error {
             Error::OtherEncoder { wanted, .. } => Some(format!(
                 "pass the encoder it was trained with, `--encoder {wanted}`, or train it again"
             )),
+            Error::OtherBase { .. } => Some(
+                "name the file that it was trained with, as `llm` among the settings of \
+                 `[retrieve]`, or train it again with `wherefore train amar --llm FILE.gguf`"
+                    .into(),
+            ),
             Error::ServerUnreachable { .. } => Some(
                 "check that the server runs and that the URL is its base, as in \
                  `http://localhost:8080/v1#MODEL`"
@@ -454,6 +472,7 @@ impl Error {
             Error::BadCheckpoint { .. } => "bad-checkpoint",
             Error::OtherMethod { .. } => "other-method",
             Error::OtherEncoder { .. } => "other-encoder",
+            Error::OtherBase { .. } => "other-base",
             Error::ServerUnreachable { .. } => "server-unreachable",
             Error::ServerRefused { .. } => "server-refused",
             Error::BadReply { .. } => "bad-reply",

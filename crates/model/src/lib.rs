@@ -1,6 +1,7 @@
 //! The door to tensors and language models: encoders from text to vectors, and where their
 //! models lie; networks over graphs, how they are trained and kept.
 
+pub mod amar;
 pub mod checkpoint;
 pub mod distance_mlp;
 pub mod distill;
@@ -13,6 +14,7 @@ pub mod optimise;
 pub mod pna;
 pub mod qr_gat;
 mod random;
+pub mod relation_pairs;
 pub mod relation_plan;
 pub mod relations;
 pub mod scoring;

@@ -47,6 +47,12 @@ pub struct Answer {
     /// The SPARQL that was run, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sparql: Option<String>,
+    /// The forms that a model wrote, best first, before names were mended.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub written_forms: Vec<String>,
+    /// The texts that they were written from.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub retrieved: Vec<RetrievedText>,
     /// The steps that were taken, where the question was taken apart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<Trace>,
@@ -61,6 +67,18 @@ pub struct Answer {
     /// What had to be left out or broken off, in words for the user.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+}
+
+/// A text that a form was written from.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RetrievedText {
+    /// `entities`, `relations` or `subgraphs`.
+    pub aspect: String,
+    /// The text.
+    pub text: String,
+    /// How much it counted, between 0 and 1; none where the network has no gate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gate: Option<f32>,
 }
 
 /// How a question was taken apart and answered step by step.

@@ -25,9 +25,9 @@ use crate::reason::{
 };
 use crate::retrieve::relation_plan::PlannerKind;
 use crate::retrieve::{
-    DistanceMlp, Forms, FormsConfig, Gnn2r, Gnn2rConfig, NeighbourhoodConfig, NetworkConfig,
-    Overlap, OverlapConfig, Pna, QrGat, RelationPlan, RelationPlanConfig, RelationWalk,
-    RelationWalkConfig, Similarity, SimilarityConfig,
+    Amar, AmarConfig, DistanceMlp, Forms, FormsConfig, Gnn2r, Gnn2rConfig, NeighbourhoodConfig,
+    NetworkConfig, Overlap, OverlapConfig, Pna, QrGat, RelationPlan, RelationPlanConfig,
+    RelationWalk, RelationWalkConfig, Similarity, SimilarityConfig,
 };
 use crate::select::{Nucleus, NucleusConfig, Threshold, ThresholdConfig, TopK, TopKConfig};
 use crate::verify::{Rules, Ungrounded};
@@ -99,6 +99,8 @@ pub enum RetrieverConfig {
     Similarity(SimilarityConfig),
     /// What the best logical form matches.
     Forms(FormsConfig),
+    /// What the first logical form matches that a trained language model writes.
+    Amar(AmarConfig),
 }
 
 /// The selectors.
@@ -181,9 +183,10 @@ impl Default for ReasonerConfig {
 }
 
 /// The methods that have a name.
-pub const METHODS: [&str; 15] = [
+pub const METHODS: [&str; 16] = [
     "walk",
     "forms",
+    "amar",
     "overlap",
     "similarity",
     "qsrag",
@@ -210,6 +213,12 @@ impl PipelineConfig {
             "forms" => Some(Self {
                 retrieve: RetrieverConfig::Forms(FormsConfig::default()),
                 // all that made the form match
+                select: SelectorConfig::TopK(TopKConfig { k: 20_000 }),
+                reason: ReasonerConfig::LogicalForm(LogicalFormConfig::default()),
+                ..Self::default()
+            }),
+            "amar" => Some(Self {
+                retrieve: RetrieverConfig::Amar(AmarConfig::default()),
                 select: SelectorConfig::TopK(TopKConfig { k: 20_000 }),
                 reason: ReasonerConfig::LogicalForm(LogicalFormConfig::default()),
                 ..Self::default()
@@ -320,7 +329,7 @@ impl PipelineConfig {
         let description = wherefore_model::checkpoint::read_description(model)?;
         let mut config = match description.method.as_str() {
             "qr-gat" => Self::of_method("qsrag").expect("it is one of the methods"),
-            same @ ("gnn2r" | "distance-mlp" | "pna" | "relation-plan") => {
+            same @ ("gnn2r" | "distance-mlp" | "pna" | "relation-plan" | "amar") => {
                 Self::of_method(same).expect("it is one of the methods")
             }
             other => {
@@ -347,6 +356,10 @@ impl PipelineConfig {
                 true
             }
             RetrieverConfig::Gnn2r(config) => {
+                config.model = model.to_owned();
+                true
+            }
+            RetrieverConfig::Amar(config) => {
                 config.model = model.to_owned();
                 true
             }
@@ -431,6 +444,7 @@ impl PipelineConfig {
                 }
                 RetrieverConfig::Gnn2r(config) => Box::new(Gnn2r::new(config)?),
                 RetrieverConfig::Forms(config) => Box::new(Forms::new(config.clone())?),
+                RetrieverConfig::Amar(config) => Box::new(Amar::new(config.clone())?),
                 RetrieverConfig::Similarity(config) => Box::new(Similarity::new(config.clone())?),
             },
             selector: match &self.select {

@@ -201,6 +201,8 @@ pub fn settle(
         logical_form: conclusion.form.as_ref().map(|f| f.form.clone()),
         reading: conclusion.form.as_ref().map(|f| f.english.clone()),
         sparql: conclusion.form.map(|f| f.sparql),
+        written_forms: conclusion.written_forms,
+        retrieved: conclusion.retrieved,
         ..Answer::default()
     })
 }

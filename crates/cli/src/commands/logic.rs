@@ -12,16 +12,19 @@ use wherefore::link::{Names, NamesConfig};
 use wherefore::logic::aspects::{AspectRetriever, RelationRetriever};
 use wherefore::logic::{Form, Moment, Notation, Outcome, Plan, RunLimits, Runner};
 use wherefore::model::encode;
+use wherefore::retrieve::{Amar, AmarConfig};
 use wherefore_graph::{EntityId, Graph, Store};
 use wherefore_lab::aspects::aspects;
 use wherefore_lab::forms::{Forms, Ran, forms};
 use wherefore_lab::questions;
+use wherefore_lab::written;
 
 use super::read_text;
 use crate::args::Logic;
 use crate::errors::{Exit, UserError};
 use crate::open::open;
 use crate::output::{Output, counted, shown};
+use crate::progress::{Progress, Unit};
 
 pub(crate) fn run(args: &Logic, output: &Output) -> anyhow::Result<Exit> {
     let now = match &args.now {
@@ -42,7 +45,10 @@ pub(crate) fn run(args: &Logic, output: &Output) -> anyhow::Result<Exit> {
     }
     match (&args.form, &args.questions) {
         (_, Some(file)) if args.recall => recall(args, file, output),
-        (_, Some(file)) => many(args, file, now, &limits, output),
+        (_, Some(file)) => match &args.model {
+            Some(model) => written_by(args, model, file, output),
+            None => many(args, file, now, &limits, output),
+        },
         (Some(form), None) => one(args, form, now, &limits, output),
         (None, None) => Err(UserError {
             code: "usage",
@@ -200,6 +206,57 @@ fn many(
     } else {
         output.print(&table(&told))?;
     }
+    Ok(Exit::Done)
+}
+
+/// The forms that a checkpoint writes for a file of questions, counted.
+fn written_by(args: &Logic, model: &Path, file: &Path, output: &Output) -> anyhow::Result<Exit> {
+    let mut asked = questions::read(file, args.format)
+        .with_context(|| format!("cannot read the questions `{}`", file.display()))?;
+    asked.truncate(args.limit.max(1));
+    let amar = Amar::new(AmarConfig {
+        model: model.to_owned(),
+        llm: args.llm.clone(),
+        device: args.device.clone(),
+        beams: args.beams as usize,
+        ..AmarConfig::default()
+    })
+    .with_context(|| format!("cannot open the checkpoint `{}`", model.display()))?;
+    let graph = open(&args.graph)?;
+    let bar = Progress::begin("writing", output);
+    let total = Some(asked.len() as u64);
+    let told = written::written(
+        &amar,
+        graph.as_ref(),
+        &asked,
+        args.gold_entities,
+        args.batch as usize,
+        &mut |done| bar.at(done as u64, total, Unit::Count("questions")),
+    )?;
+    drop(bar);
+    if output.json {
+        output.print_json(&told)?;
+        return Ok(Exit::Done);
+    }
+    let mut text =
+        String::from("                questions   exact  in beam  answered  Hits@1      F1\n");
+    for (name, of) in [("all", told.all), ("gold form runs", told.runnable)] {
+        text += &format!(
+            "{name:<14} {:>10} {:>6.1}% {:>7.1}% {:>8.1}% {:>6.1}% {:>6.1}%\n",
+            of.questions,
+            100.0 * of.exact,
+            100.0 * of.in_beam,
+            100.0 * of.answered,
+            100.0 * of.hits_at_1,
+            100.0 * of.f1
+        );
+    }
+    if told.without_form > 0 {
+        let left = counted(told.without_form, "question has", "questions have");
+        text += &format!("{left} no gold form and no part in this\n");
+    }
+    text += &format!("{:.1} s\n", told.seconds);
+    output.print(&text)?;
     Ok(Exit::Done)
 }
 

@@ -10,8 +10,8 @@ use wherefore_lab::questions::{self, GoldQuestion};
 use wherefore_lab::supervise::ShortestPaths;
 use wherefore_lab::sweep;
 use wherefore_lab::train::{
-    self, Gnn2rTrainConfig, Labels, Pupil, RelationPlanTrainConfig, RelationTrainConfig, Settings,
-    Task, TrainConfig,
+    self, AmarTrainConfig, Gnn2rTrainConfig, Labels, Pupil, RelationPlanTrainConfig,
+    RelationTrainConfig, Settings, Task, TrainConfig,
 };
 
 use crate::args::Train;
@@ -44,11 +44,38 @@ pub(crate) fn run(args: &Train, output: &Output) -> anyhow::Result<Exit> {
             let unused = Labels::Weak(ShortestPaths::default());
             run_with(args, output, (config.seed, unused), |task, device, see| {
                 let trained = train::relations(task, &config, device, see)?;
-                let passes = trained.epochs.len();
+                let passes = trained.epochs.len() + trained.pair_epochs.len();
+                let again = trained.pair_epochs.iter().rfind(|epoch| epoch.best);
+                let measured = match again {
+                    Some(epoch) => format!("{}; {}", trained.best, epoch.valid),
+                    None => trained.best.to_string(),
+                };
                 Ok(Report {
                     json: serde_json::to_value(&trained).context("cannot write JSON")?,
                     questions: [trained.questions, trained.left_out, passes, trained.valid],
-                    measured: trained.best.to_string(),
+                    measured,
+                    index: false,
+                })
+            })
+        }
+        "amar" => {
+            let mut config: AmarTrainConfig = config(args)?;
+            if let Some(llm) = &args.llm {
+                config.llm.clone_from(llm);
+            }
+            config.check()?;
+            let unused = Labels::Weak(ShortestPaths::default());
+            run_with(args, output, (config.seed, unused), |task, device, see| {
+                let trained = train::amar(task, &config, device, see)?;
+                let passes = trained.epochs.len();
+                let measured = format!(
+                    "{}; {:.0} tokens a question, {} numbers learned",
+                    trained.best, trained.tokens, trained.parameters
+                );
+                Ok(Report {
+                    json: serde_json::to_value(&trained).context("cannot write JSON")?,
+                    questions: [trained.questions, trained.left_out, passes, trained.valid],
+                    measured,
                     index: false,
                 })
             })
@@ -177,6 +204,7 @@ fn run_with(
         n if args.method == "relations" => {
             format!(" ({n} more have no gold relation in the graph)")
         }
+        n if args.method == "amar" => format!(" ({n} more have no known form)"),
         n => format!(" ({n} more have no path from a topic to an answer)"),
     };
     output.print(&format!(

@@ -1,18 +1,19 @@
 //! Training of retrievers from questions and answers alone.
 //!
 //! [`network`] trains QR-GAT, the distance scorer and PNA, [`relation_plan`] the path writer,
-//! [`gnn2r`] both steps of GNN2R, and [`relations`] AMAR's relation retriever. All networks go
-//! through one loop,
-//! `course.rs`. The neighbourhood of every question is cut out once (`examples.rs`). Order, dropout and
+//! [`gnn2r`] both steps of GNN2R, [`relations`] AMAR's relation retriever, and [`amar()`] the network
+//! that writes forms. All networks go through one loop, `course.rs`. The neighbourhood of every question is cut out once (`examples.rs`). Order, dropout and
 //! initial weights follow from the seed. All that a stopped run needs to go on lies in
 //! `CKPT.training`, which goes when the training has come to its end.
 
+mod amar;
 mod config;
 mod course;
 mod examples;
 mod gnn2r;
 mod judge;
 mod labels;
+mod relation_pairs;
 mod relation_plan;
 mod relations;
 mod targets;
@@ -33,12 +34,14 @@ use crate::error::{Error, Result};
 use crate::questions::{GoldQuestion, to_line};
 use examples::{Example, Examples, Origin};
 
+pub use amar::{AmarTrainConfig, JudgedForms, TrainedAmar, amar};
 pub use config::{Settings, TrainConfig, Usual};
 pub use gnn2r::{
     Ablation, Gnn2rTrainConfig, Nearness, Robustness, SentenceTraining, Spoken, TrainedGnn2r, gnn2r,
 };
 pub use judge::Judged;
 pub use labels::{Labels, Refined, Supervision};
+pub use relation_pairs::{PairTrainConfig, RankedPairs};
 pub use relation_plan::{JudgedPlan, RelationPlanTrainConfig, TrainedPlan, relation_plan};
 pub use relations::{Ranked, RelationTrainConfig, TrainedRelations, gold_relations, relations};
 pub use triples::{Pupil, Scores, network};

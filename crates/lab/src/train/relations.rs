@@ -7,7 +7,8 @@
 //! Gold relations are those of the gold form, or else of the gold triples and paths. The softmax
 //! runs over all relations of the graph where there are at most `negatives`; else over the gold
 //! ones of the step, as many of the hardest by the present network, and random ones. After each
-//! pass the validation questions are ranked; what counts is recall at 10, then at 1.
+//! pass the validation questions are ranked; what counts is recall at 10, then at 1. Then the
+//! re-ranker of its first candidates is trained (`relation_pairs.rs`).
 
 use std::fmt;
 
@@ -18,7 +19,7 @@ use wherefore::graph::{Graph, RelationId};
 use wherefore::link::{Linker, Names, NamesConfig};
 use wherefore::logic::aspects::{masked, near, relation_texts};
 use wherefore::logic::{Form, relation_called};
-use wherefore::model::checkpoint::{self, Description};
+use wherefore::model::checkpoint::{self, Checkpoint, Description};
 use wherefore::model::optimise::AdamWConfig;
 use wherefore::model::relations::{Featured, Near, RelationMatcher, Sizes, features, loss};
 use wherefore::model::tensor::{Device, Tensor};
@@ -26,6 +27,7 @@ use wherefore::model::{Embeddings, Random, encode};
 
 use super::config::Settings;
 use super::course::{Course, Lesson, batches, best, check_course};
+use super::relation_pairs::{PairTrainConfig, RankedPairs, pairs};
 use super::{Epoch, Progress, Task, work_folder};
 use crate::error::{Error, Result};
 use crate::forms::gold_form;
@@ -56,6 +58,8 @@ pub struct RelationTrainConfig {
     pub negatives: usize,
     /// Whether relations near the linked entities have a weight of their own.
     pub near: bool,
+    /// The re-ranker that reads question and relation together.
+    pub pairs: PairTrainConfig,
     /// The seed.
     pub seed: u64,
 }
@@ -76,6 +80,7 @@ impl Default for RelationTrainConfig {
             batch_questions: 64,
             negatives: 4096,
             near: true,
+            pairs: PairTrainConfig::default(),
             seed: 0,
         }
     }
@@ -95,6 +100,7 @@ impl RelationTrainConfig {
     /// Refuses settings with which nothing can be learned.
     pub fn check(&self) -> Result<()> {
         check_course((self.epochs, self.patience), self.warm_up, &self.optimiser)?;
+        self.pairs.check()?;
         let wrong = |what: &str| Err(Error::BadSetting(what.to_owned()));
         if self.batch_questions == 0 || self.negatives < 2 {
             return wrong("`batch_questions` must be at least 1 and `negatives` at least 2");
@@ -135,6 +141,8 @@ pub struct TrainedRelations {
     pub epochs: Vec<Epoch<Ranked>>,
     /// The best of them.
     pub best: Ranked,
+    /// Every pass of the re-ranker; none where it was left out.
+    pub pair_epochs: Vec<Epoch<RankedPairs>>,
 }
 
 /// The relations of a question's gold form that the graph has, sorted; where there is no form,
@@ -189,6 +197,13 @@ pub fn relations(
         out: task.out,
     };
     let epochs = course.run(&run, see)?;
+    let pair_epochs = match config.pairs.epochs {
+        0 => Vec::new(),
+        _ => {
+            let matcher: Checkpoint<RelationMatcher> = Checkpoint::load(task.out, device)?;
+            pairs(&run, &matcher.network, &work, see)?
+        }
+    };
     std::fs::remove_dir_all(&work).map_err(Error::io("remove", &work))?;
     Ok(TrainedRelations {
         questions: run.learn.len(),
@@ -196,19 +211,22 @@ pub fn relations(
         valid: run.valid.len(),
         best: best(&epochs),
         epochs,
+        pair_epochs,
     })
 }
 
 /// Questions as the network takes them.
-struct Asked {
+pub(super) struct Asked {
+    /// With their mentions masked.
+    pub(super) texts: Vec<String>,
     rows: Embeddings,
     features: Vec<Vec<u32>>,
     near: Vec<Near>,
-    gold: Vec<Vec<u32>>,
+    pub(super) gold: Vec<Vec<u32>>,
 }
 
 impl Asked {
-    fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.gold.len()
     }
 
@@ -232,13 +250,13 @@ impl Asked {
     }
 }
 
-struct Run<'a> {
-    task: &'a Task<'a>,
-    config: RelationTrainConfig,
-    device: &'a Device,
+pub(super) struct Run<'a> {
+    pub(super) task: &'a Task<'a>,
+    pub(super) config: RelationTrainConfig,
+    pub(super) device: &'a Device,
     description: Description<Sizes>,
-    learn: Asked,
-    valid: Asked,
+    pub(super) learn: Asked,
+    pub(super) valid: Asked,
     relations: Featured,
 }
 
@@ -284,11 +302,13 @@ impl<'a> Run<'a> {
                 see(Progress::Exploring { done, total });
             }
             let names: Vec<&str> = texts.iter().map(String::as_str).collect();
+            let rows = encoder.encode(&names)?;
             Ok(Asked {
-                rows: encoder.encode(&names)?,
+                rows,
                 features: (texts.iter())
                     .map(|text| features(text, false, config.sizes.buckets))
                     .collect(),
+                texts,
                 near: nears,
                 gold,
             })
@@ -323,6 +343,32 @@ impl<'a> Run<'a> {
             valid,
             relations,
         })
+    }
+
+    /// The `count` best relations of each question with their scores.
+    pub(super) fn ranked(
+        &self,
+        matcher: &RelationMatcher,
+        asked: &Asked,
+        count: usize,
+    ) -> Result<Vec<Vec<(u32, f32)>>> {
+        let relations = matcher.relations(&self.relations)?.detach();
+        let all: Vec<usize> = (0..asked.len()).collect();
+        let mut ranked = Vec::with_capacity(all.len());
+        for batch in all.chunks(self.config.batch_questions) {
+            let questions = matcher.questions(&asked.featured(batch))?.detach();
+            let scores = matcher.scores(&questions, &relations, &asked.near(batch))?;
+            let scores = scores
+                .to_vec2::<f32>()
+                .map_err(wherefore::model::Error::from)?;
+            ranked.par_extend(scores.into_par_iter().map(|row| {
+                let mut order: Vec<(u32, f32)> = (0u32..).zip(row).collect();
+                order.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+                order.truncate(count);
+                order
+            }));
+        }
+        Ok(ranked)
     }
 
     /// The relations of a step, and the gold and near ones by their places among them.

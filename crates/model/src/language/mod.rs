@@ -10,7 +10,7 @@
 //! [`Recording`] writes them down for replay, [`Watched`] lets somebody look on.
 
 mod cache;
-mod local;
+pub(crate) mod local;
 mod remote;
 mod scripted;
 mod sse;

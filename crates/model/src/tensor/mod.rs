@@ -29,7 +29,7 @@ use pulp::{Arch, Simd, WithSimd};
 pub use candle_core::{Device, Result, Tensor, Var};
 pub use gru::{Order, Sequences, gru};
 pub use norm::layer_norm;
-pub(crate) use product::product_with_constant;
+pub(crate) use product::{product_with_constant, product_with_frozen};
 pub use segment::{Segments, gather, segment_max, segment_mean, segment_softmax, segment_sum};
 
 use crate::Random;

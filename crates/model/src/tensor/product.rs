@@ -1,7 +1,7 @@
-//! Products whose left factor is not learned.
+//! Products of which one factor is not learned.
 
 use candle_core::backend::BackendStorage;
-use candle_core::{CpuStorage, CustomOp1, Layout, Result, Shape, Storage, Tensor};
+use candle_core::{CpuStorage, CudaStorage, CustomOp1, Layout, Result, Shape, Storage, Tensor};
 
 use super::on_cpu;
 
@@ -14,6 +14,18 @@ pub(crate) fn product_with_constant(x: &Tensor, w: &Tensor) -> Result<Tensor> {
         return x.matmul(&w.contiguous()?.t()?);
     }
     w.apply_op1(ProductWithConstant { x: x.clone() })
+}
+
+/// `x·wᵀ` with `x` `[rows, in]` learned and `w` `[out, in]` constant, on any device.
+///
+/// candle's own product would also compute the gradient of `w`, and keep as much memory as the
+/// weights themselves for it.
+pub(crate) fn product_with_frozen(x: &Tensor, w: &Tensor) -> Result<Tensor> {
+    if !x.track_op() {
+        return x.matmul(&w.t()?);
+    }
+    x.contiguous()?
+        .apply_op1(ProductWithFrozen { w: w.clone() })
 }
 
 struct ProductWithConstant {
@@ -49,6 +61,52 @@ impl CustomOp1 for ProductWithConstant {
     }
 }
 
+struct ProductWithFrozen {
+    w: Tensor,
+}
+
+impl ProductWithFrozen {
+    /// Sizes of the product: (1, rows, out, in).
+    fn sizes(&self, x: &Layout) -> Result<(usize, usize, usize, usize)> {
+        let (rows, inner) = x.shape().dims2()?;
+        let (out, w_inner) = self.w.dims2()?;
+        if inner != w_inner {
+            candle_core::bail!("rows of {inner} numbers meet weights for {w_inner}");
+        }
+        Ok((1, rows, out, inner))
+    }
+}
+
+impl CustomOp1 for ProductWithFrozen {
+    fn name(&self) -> &'static str {
+        "product-with-frozen"
+    }
+
+    fn cpu_fwd(&self, x: &CpuStorage, x_layout: &Layout) -> Result<(CpuStorage, Shape)> {
+        let sizes = self.sizes(x_layout)?;
+        let (w, w_layout) = self.w.storage_and_layout();
+        let Storage::Cpu(w) = &*w else {
+            candle_core::bail!("the factors of a product lie on two devices");
+        };
+        let y = x.matmul(w, sizes, x_layout, &w_layout.transpose(0, 1)?)?;
+        Ok((y, (sizes.1, sizes.2).into()))
+    }
+
+    fn cuda_fwd(&self, x: &CudaStorage, x_layout: &Layout) -> Result<(CudaStorage, Shape)> {
+        let sizes = self.sizes(x_layout)?;
+        let (w, w_layout) = self.w.storage_and_layout();
+        let Storage::Cuda(w) = &*w else {
+            candle_core::bail!("the factors of a product lie on two devices");
+        };
+        let y = x.matmul(w, sizes, x_layout, &w_layout.transpose(0, 1)?)?;
+        Ok((y, (sizes.1, sizes.2).into()))
+    }
+
+    fn bwd(&self, _x: &Tensor, _y: &Tensor, grad: &Tensor) -> Result<Option<Tensor>> {
+        Ok(Some(grad.contiguous()?.matmul(&self.w)?))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -64,6 +122,21 @@ mod tests {
         assert!(difference < 1e-6, "{difference}");
         let error = worst_error(std::slice::from_ref(&w), 1e-2, || {
             product_with_constant(&x, &w)?.sqr()?.sum_all()
+        })?;
+        assert!(error < 2e-3, "{error}");
+        Ok(())
+    }
+
+    #[test]
+    fn product_with_frozen_weights_is_the_product_with_its_gradient() -> Result<()> {
+        let x = spread((5, 3), 1);
+        let w = spread((4, 3), 2).as_tensor().detach();
+        let ours = product_with_frozen(&x, &w)?;
+        let plain = x.matmul(&w.t()?)?;
+        let difference = (ours - plain)?.abs()?.max_all()?.to_scalar::<f32>()?;
+        assert!(difference < 1e-6, "{difference}");
+        let error = worst_error(std::slice::from_ref(&x), 1e-2, || {
+            product_with_frozen(&x, &w)?.sqr()?.sum_all()
         })?;
         assert!(error < 2e-3, "{error}");
         Ok(())

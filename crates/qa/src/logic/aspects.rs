@@ -2,7 +2,8 @@
 //!
 //! - **Entities**: the linker's candidates.
 //! - **Relations**: the question with its mentions masked as `[BLANK]` against all relations of
-//!   the graph, by a trained [`RelationMatcher`] or, without one, by the encoder's cosine.
+//!   the graph, by a trained [`RelationMatcher`] or, without one, by the encoder's cosine; the first
+//!   of them re-ranked by a [`PairScorer`], where the checkpoint has one.
 //! - **Subgraphs**: the triples of each entity, cut into documents of at most 100 words
 //!   (`Oceania location location contains Australia`), ranked by BM25 against the question:
 //!
@@ -18,7 +19,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use wherefore_graph::{EntityId, Graph, RelationId, Triple};
-use wherefore_model::checkpoint::Checkpoint;
+use wherefore_model::checkpoint::{self, Checkpoint};
+use wherefore_model::relation_pairs::{PairScorer, Words};
 use wherefore_model::relations::{Featured, Near, RelationMatcher, features};
 use wherefore_model::tensor::{Device, Tensor};
 use wherefore_model::{Embeddings, Encoder, encode};
@@ -132,14 +134,20 @@ pub fn masked(question: &str, links: &[Link]) -> String {
 pub struct RelationRetriever {
     encoder: Arc<dyn Encoder>,
     matcher: Option<RelationMatcher>,
+    pairs: Option<PairScorer>,
     towers: PerGraph<Towers>,
 }
+
+/// The folder of the re-ranker inside a checkpoint of `wherefore train relations`.
+pub const PAIRS: &str = "pairs";
 
 /// What does not depend on the question.
 struct Towers {
     rows: Embeddings,
     /// `[relations, width]` of the matcher.
     trained: Option<Tensor>,
+    /// The words of the relations, where pairs are read.
+    words: Words,
 }
 
 impl RelationRetriever {
@@ -148,6 +156,7 @@ impl RelationRetriever {
         Self {
             encoder,
             matcher: None,
+            pairs: None,
             towers: PerGraph::default(),
         }
     }
@@ -155,9 +164,15 @@ impl RelationRetriever {
     /// By a checkpoint of `wherefore train relations`, with the encoder that it names.
     pub fn load(folder: &Path) -> Result<Self> {
         let checkpoint: Checkpoint<RelationMatcher> = Checkpoint::load(folder, &Device::Cpu)?;
+        let pairs = folder.join(PAIRS);
+        let pairs = match checkpoint::exists(&pairs) {
+            true => Some(Checkpoint::<PairScorer>::load(&pairs, &Device::Cpu)?.network),
+            false => None,
+        };
         Ok(Self {
             encoder: encode::open(&checkpoint.description.encoder.name)?,
             matcher: Some(checkpoint.network),
+            pairs,
             towers: PerGraph::default(),
         })
     }
@@ -189,7 +204,43 @@ impl RelationRetriever {
         };
         let mut ranked: Vec<(RelationId, f32)> = (0u32..).map(RelationId).zip(scores).collect();
         ranked.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        if let Some(pairs) = &self.pairs {
+            self.reorder(pairs, &text, &towers.words, &mut ranked)?;
+        }
         Ok(ranked)
+    }
+
+    /// Reads the question together with each of the first relations, and orders them anew.
+    fn reorder(
+        &self,
+        pairs: &PairScorer,
+        text: &str,
+        words: &Words,
+        ranked: &mut [(RelationId, f32)],
+    ) -> Result<()> {
+        let mix = pairs.mix()?;
+        let count = pairs.sizes().candidates.min(ranked.len());
+        if mix == 0.0 || count == 0 {
+            return Ok(());
+        }
+        let asked = token_words(&*self.encoder, &[text])?;
+        let first = &mut ranked[..count];
+        let relations: Vec<u32> = first.iter().map(|(relation, _)| relation.0).collect();
+        let scores = pairs
+            .scores(&asked, &[0], words, &[relations])?
+            .flatten_all()
+            .and_then(|s| s.to_vec1::<f32>())
+            .map_err(|error| Error::Model(error.into()))?;
+        for ((_, score), more) in first.iter_mut().zip(scores) {
+            *score += mix * more;
+        }
+        first.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        // what was not read stays behind
+        let least = first[count - 1].1;
+        for (_, score) in &mut ranked[count..] {
+            *score = score.min(least);
+        }
+        Ok(())
     }
 
     fn towers_of(&self, graph: &dyn Graph) -> Result<Towers> {
@@ -208,8 +259,24 @@ impl RelationRetriever {
             }
             None => None,
         };
-        Ok(Towers { rows, trained })
+        let words = match &self.pairs {
+            Some(_) => token_words(&*self.encoder, &names)?,
+            None => Words::default(),
+        };
+        Ok(Towers {
+            rows,
+            trained,
+            words,
+        })
     }
+}
+
+/// The token vectors of texts, as a re-ranker reads them.
+pub fn token_words(encoder: &dyn Encoder, texts: &[&str]) -> Result<Words> {
+    let states = encoder.token_states(texts)?;
+    Ok(Words {
+        texts: (0..texts.len()).map(|i| states.text(i)).collect(),
+    })
 }
 
 /// The relations of a graph as the towers read them.

@@ -20,6 +20,6 @@ pub use form::{
     Comparison, Constant, Extreme, Form, MAX_DEPTH, MAX_FORM_BYTES, MAX_PARTS, Relation,
 };
 pub use plan::{Plan, SAMPLED_VALUES, TYPE_RELATIONS, relation_called, sense_of, type_relations};
-pub use print::{Notation, written_name};
+pub use print::{Notation, bracketed_name, written_name};
 pub use run::{Outcome, RunLimits, Runner, run};
 pub use value::{Moment, Quantity, Sense, Value};

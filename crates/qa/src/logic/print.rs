@@ -18,6 +18,9 @@ pub enum Notation {
     /// `( JOIN ( R [ people , person , sibling s ] ) [ Justin Bieber ] )`: AMAR's. A relation's
     /// spaces and underscores look the same in it.
     Bracketed,
+    /// [`Notation::Plain`] with brackets around every name of an entity or class: what a model
+    /// learns to write. Reads back as the same form.
+    Named,
 }
 
 impl fmt::Display for Form {
@@ -81,6 +84,17 @@ pub fn written_name(name: &str) -> String {
     if is_word {
         return name.to_owned();
     }
+    bracketed_name(name)
+}
+
+/// A name in brackets, whether it needs them or not.
+///
+/// ```
+/// use wherefore::logic::bracketed_name;
+/// assert_eq!(bracketed_name("Male"), "[Male]");
+/// assert_eq!(bracketed_name("Lou Seal"), "[Lou Seal]");
+/// ```
+pub fn bracketed_name(name: &str) -> String {
     let mut out = String::with_capacity(name.len() + 2);
     out.push('[');
     escape(name, &mut out);
@@ -128,6 +142,7 @@ impl Writer<'_> {
             Form::Name(name) => match self.notation {
                 Notation::Plain => self.out.push_str(&written_name(name)),
                 Notation::Bracketed => self.bracketed(name),
+                Notation::Named => self.out.push_str(&bracketed_name(name)),
             },
             Form::Constant(constant) => self.constant(constant),
             Form::Join(relation, of) => {
@@ -167,10 +182,10 @@ impl Writer<'_> {
             }
             Form::Compare(is, by, than) => {
                 self.open(match (self.notation, is) {
-                    (Notation::Plain, Comparison::Less) => "lt",
-                    (Notation::Plain, Comparison::AtMost) => "le",
-                    (Notation::Plain, Comparison::Greater) => "gt",
-                    (Notation::Plain, Comparison::AtLeast) => "ge",
+                    (Notation::Plain | Notation::Named, Comparison::Less) => "lt",
+                    (Notation::Plain | Notation::Named, Comparison::AtMost) => "le",
+                    (Notation::Plain | Notation::Named, Comparison::Greater) => "gt",
+                    (Notation::Plain | Notation::Named, Comparison::AtLeast) => "ge",
                     (Notation::Bracketed, Comparison::Less) => "LESS THAN",
                     (Notation::Bracketed, Comparison::AtMost) => "LESS EQUAL",
                     (Notation::Bracketed, Comparison::Greater) => "GREATER THAN",
@@ -212,7 +227,9 @@ impl Writer<'_> {
             self.open("R");
         }
         match self.notation {
-            Notation::Plain => self.out.push_str(&written_name(&relation.name)),
+            Notation::Plain | Notation::Named => {
+                self.out.push_str(&written_name(&relation.name));
+            }
             Notation::Bracketed => {
                 self.out.push_str("[ ");
                 let parts = relation.name.replace('_', " ").replace('.', " , ");

@@ -46,6 +46,17 @@ impl Reasoner for LogicalForm {
                 ..Conclusion::default()
             });
         };
+        let told = Conclusion {
+            written_forms: form.written.clone(),
+            retrieved: form.retrieved.clone(),
+            ..Conclusion::default()
+        };
+        if form.form.is_empty() {
+            return Ok(Conclusion {
+                reason: Some("none of the logical forms that were written gives anything".into()),
+                ..told
+            });
+        }
         let triples = selection.triples.iter().enumerate();
         let place: HashMap<Triple, usize> = triples.map(|(i, (t, _))| (*t, i)).collect();
         let path = |evidence: &[Triple]| -> Vec<usize> {
@@ -60,7 +71,7 @@ impl Reasoner for LogicalForm {
                 english: form.english.clone(),
                 sparql: form.sparql.clone(),
             }),
-            ..Conclusion::default()
+            ..told
         };
         if let Some(count) = form.count {
             let mut counted: Vec<usize> = form

@@ -13,7 +13,7 @@ mod steps;
 
 use wherefore_graph::{EntityId, Graph};
 
-use crate::answer::{LlmUse, Trace};
+use crate::answer::{LlmUse, RetrievedText, Trace};
 use crate::error::Result;
 use crate::ground::Match;
 use crate::organize::Context;
@@ -54,6 +54,10 @@ pub struct Conclusion {
     /// The logical form that was run: what it matches needs no other proof than the triples that
     /// made it match.
     pub form: Option<RunForm>,
+    /// The forms that a model wrote, best first.
+    pub written_forms: Vec<String>,
+    /// The texts that they were written from.
+    pub retrieved: Vec<RetrievedText>,
     /// Answers that are no entities of the graph but computed from it.
     pub computed: Vec<Computed>,
 }

@@ -116,31 +116,51 @@ impl Retriever for Forms {
             .vocabulary
             .get(graph, || Vocabulary::new(graph, &*self.encoder))?;
         let search = Search::new(self, &vocabulary, question, links, graph)?;
-        let candidates = search.candidates()?;
-        self.first_that_runs(candidates, &search.topics, graph)
+        let running = Running {
+            answers: self.config.answers,
+            time: Duration::from_millis(self.config.time_limit_ms),
+            max_rows: self.config.max_rows,
+            own_names: false,
+        };
+        let candidates = search.candidates()?.into_iter().map(Ok);
+        running.first(candidates, &search.topics, graph)
     }
 }
 
 /// A form with its score.
 #[derive(Clone, Debug)]
-struct Candidate {
-    form: Form,
-    score: f32,
+pub(crate) struct Candidate {
+    pub(crate) form: Form,
+    pub(crate) score: f32,
 }
 
-impl Forms {
-    fn first_that_runs(
+/// How far forms are run.
+#[derive(Clone, Debug)]
+pub(crate) struct Running {
+    /// Answers that are given with their evidence at most.
+    pub(crate) answers: usize,
+    /// All forms together run for at most so long.
+    pub(crate) time: Duration,
+    /// Most entities of a set.
+    pub(crate) max_rows: usize,
+    /// Whether entities that a form names are its answers where it gives no others.
+    pub(crate) own_names: bool,
+}
+
+impl Running {
+    /// What the first form that comes to something matches.
+    pub(crate) fn first(
         &self,
-        candidates: Vec<Candidate>,
+        candidates: impl IntoIterator<Item = Result<Candidate>>,
         topics: &[EntityId],
         graph: &dyn Graph,
     ) -> Result<ScoredTriples> {
         let begun = Instant::now();
-        let limit = Duration::from_millis(self.config.time_limit_ms);
         let mut notes = Vec::new();
         let mut zero = None;
         for candidate in candidates {
-            let left = limit.saturating_sub(begun.elapsed());
+            let candidate = candidate?;
+            let left = self.time.saturating_sub(begun.elapsed());
             if left.is_zero() {
                 notes.push("not all logical forms could be tried in time".into());
                 break;
@@ -148,7 +168,7 @@ impl Forms {
             let plan = Plan::new(&candidate.form, graph, Moment::now())?;
             let limits = RunLimits {
                 time: left,
-                rows: self.config.max_rows,
+                rows: self.max_rows,
                 ..RunLimits::default()
             };
             // a topic without a name that leads back to it, such as a literal
@@ -164,9 +184,12 @@ impl Forms {
             };
             let named = plan.entities();
             let is_set = !matches!(candidate.form, Form::Join(..));
-            let kept: Vec<EntityId> = (outcome.entities().iter().copied())
+            let mut kept: Vec<EntityId> = (outcome.entities().iter().copied())
                 .filter(|entity| is_set || named.binary_search(entity).is_err())
                 .collect();
+            if kept.is_empty() && self.own_names {
+                kept.extend(outcome.entities());
+            }
             if kept.is_empty() {
                 if matches!(outcome, Outcome::Number(..)) && zero.is_none() {
                     zero = Some((candidate, plan));
@@ -174,7 +197,7 @@ impl Forms {
                 continue;
             }
             let mut given = Vec::new();
-            for &entity in kept.iter().take(self.config.answers) {
+            for &entity in kept.iter().take(self.answers) {
                 let evidence = match runner.evidence(entity) {
                     Ok(evidence) => evidence,
                     Err(error) if error.code() == "out-of-time" => break,
@@ -245,6 +268,7 @@ fn answered(
             confidence: score,
             count,
             answers,
+            ..FormAnswer::default()
         }),
         subgraph,
         notes,

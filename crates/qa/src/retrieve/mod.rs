@@ -1,5 +1,6 @@
 //! Stages two and three: cut out the question's subgraph and score its triples.
 
+pub mod amar;
 mod follow;
 pub(crate) mod forms;
 mod front;
@@ -16,12 +17,13 @@ mod vectors;
 
 use wherefore_graph::{EntityId, Graph, Hop, RelationId, Subgraph, Triple};
 
-use crate::answer::LlmUse;
+use crate::answer::{LlmUse, RetrievedText};
 use crate::error::Result;
 use crate::link::Link;
 use crate::measure::Operation;
 use crate::question::Question;
 
+pub use amar::{Amar, AmarConfig};
 pub use forms::{Forms, FormsConfig};
 pub use front::{Taken, steps};
 pub use gnn2r::{Gnn2r, Gnn2rConfig};
@@ -89,7 +91,7 @@ pub struct Rationale {
 /// A logical form and what it came to, in the ids of the whole graph.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FormAnswer {
-    /// The form.
+    /// The form; empty where none came to anything.
     pub form: String,
     /// The form in words.
     pub english: String,
@@ -101,6 +103,10 @@ pub struct FormAnswer {
     pub count: Option<usize>,
     /// What matches, each with the triples that made it match.
     pub answers: Vec<FormedAnswer>,
+    /// The forms that a model wrote, best first, before names were mended.
+    pub written: Vec<String>,
+    /// What the model wrote them from.
+    pub retrieved: Vec<RetrievedText>,
 }
 
 /// An entity that a form matches.

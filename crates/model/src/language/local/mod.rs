@@ -8,15 +8,16 @@ mod blocks;
 mod card;
 mod decoder;
 mod family;
+pub(crate) mod frozen;
 mod gguf;
 mod linear;
 mod parallel;
 mod pieces;
 #[cfg(test)]
-mod reference;
+pub(crate) mod reference;
 mod sample;
 mod template;
-mod tokenizer;
+pub(crate) mod tokenizer;
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};

@@ -193,7 +193,7 @@ fn model(name: &str) -> Local {
     Local::open(&path).unwrap()
 }
 
-fn make_case(path: &Path, name: &str) {
+pub(crate) fn make_case(path: &Path, name: &str) {
     match name {
         "gemma" => make(path, name, 2, by_pieces(false)),
         "llama-pieces" => make(path, "llama", 2, by_pieces(true)),
@@ -350,4 +350,73 @@ fn limits_and_stops_of_a_real_decoder() {
     )]);
     let error = model.complete(&chat, &Decoding::default(), &mut super::super::unwatched);
     assert!(matches!(error, Err(Error::BadTemplate { .. })));
+}
+
+#[test]
+fn the_frozen_decoder_gives_the_logits_of_the_decoder_with_and_without_a_cache() {
+    use super::frozen::Frozen;
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["llama", "qwen2", "qwen3", "llama-pieces"] {
+        let path = folder.path().join(name);
+        make_case(&path, name);
+        let local = Local::open(&path).unwrap();
+        let mut engine = local.engine.lock().unwrap();
+        let frozen = Frozen::open(&path, &Device::Cpu).unwrap();
+        let tokens = [5u32, 9, 40, 12, 7, 33];
+        let close = |found: Vec<f32>, want: &[f32]| {
+            let worst = found.iter().zip(want).map(|(a, b)| (a - b).abs());
+            let worst = worst.fold(0.0, f32::max);
+            assert!(worst < 2e-3, "{name}: {worst}");
+        };
+        let last = |x: &Tensor, text: usize, at: usize| {
+            let row = x.narrow(0, text, 1).unwrap().narrow(1, at, 1).unwrap();
+            let row = row.reshape((1, WIDTH)).unwrap();
+            let logits = frozen.logits(&row).unwrap();
+            logits.flatten_all().unwrap().to_vec1::<f32>().unwrap()
+        };
+        // two texts at once, the first shorter: what lies behind its end changes nothing
+        let batch = [&tokens[..4], &[0, 0], &tokens[..]].concat();
+        let x = frozen
+            .embed(&batch)
+            .unwrap()
+            .reshape((2, 6, WIDTH))
+            .unwrap();
+        let places = frozen.from_the_start(6).unwrap();
+        let mut caches = Vec::new();
+        let none = &mut |_, _, _: &Tensor| Ok(None);
+        let x = frozen.run(&x, &places, Some(&mut caches), none).unwrap();
+        let four = engine.read_on(&tokens[..4]).unwrap();
+        close(last(&x, 0, 3), &four);
+        let six = engine.read_on(&tokens[4..]).unwrap();
+        close(last(&x, 1, 5), &six);
+        // both go on with one token each, three times the second and once the first
+        let order = Tensor::new(&[1u32, 0, 1], &Device::Cpu).unwrap();
+        let mut caches = caches.iter().map(|c| c.of(&order).unwrap()).collect();
+        let x = frozen
+            .embed(&[3, 4, 8])
+            .unwrap()
+            .reshape((3, 1, WIDTH))
+            .unwrap();
+        let places = frozen.one_further(&[6, 4, 6], 6, 0).unwrap();
+        let x = frozen.run(&x, &places, Some(&mut caches), none).unwrap();
+        close(last(&x, 2, 0), &engine.read_on(&[8]).unwrap());
+        engine.truncate(6);
+        close(last(&x, 0, 0), &engine.read_on(&[3]).unwrap());
+        engine.truncate(4);
+        close(last(&x, 1, 0), &engine.read_on(&[4]).unwrap());
+        let x = frozen
+            .embed(&[2, 2, 2])
+            .unwrap()
+            .reshape((3, 1, WIDTH))
+            .unwrap();
+        let places = frozen.one_further(&[6, 4, 6], 6, 1).unwrap();
+        let x = frozen.run(&x, &places, Some(&mut caches), none).unwrap();
+        close(last(&x, 1, 0), &engine.read_on(&[2]).unwrap());
+    }
+    let path = folder.path().join("gemma");
+    make_case(&path, "gemma");
+    assert!(matches!(
+        Frozen::open(&path, &Device::Cpu),
+        Err(Error::UnknownFamily { .. })
+    ));
 }

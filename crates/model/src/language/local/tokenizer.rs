@@ -37,12 +37,12 @@ const ENDS: [&str; 9] = [
 ];
 
 /// From text to tokens and back.
-pub(super) struct Tokenizer {
+pub(crate) struct Tokenizer {
     model: String,
     tokens: Vec<String>,
     kind: Kind,
     /// Put before every prompt.
-    pub(super) begin: Option<u32>,
+    pub(crate) begin: Option<u32>,
     /// A completion ends with any of these.
     ends: Vec<u32>,
     control: Vec<bool>,
@@ -133,12 +133,18 @@ impl Tokenizer {
     }
 
     /// Number of tokens.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.tokens.len()
     }
 
-    pub(super) fn is_end(&self, token: u32) -> bool {
+    pub(crate) fn is_end(&self, token: u32) -> bool {
         self.ends.contains(&token)
+    }
+
+    /// The token that ends a text that is written.
+    pub(crate) fn end(&self) -> u32 {
+        // there is one: `read` refuses files without
+        self.ends[0]
     }
 
     /// What a template calls `bos_token` and `eos_token`.
@@ -147,7 +153,7 @@ impl Tokenizer {
     }
 
     /// The tokens of a text. `first` says that nothing stands before it.
-    pub(super) fn encode(&self, text: &str, with_control: bool, first: bool) -> Result<Vec<u32>> {
+    pub(crate) fn encode(&self, text: &str, with_control: bool, first: bool) -> Result<Vec<u32>> {
         match &self.kind {
             Kind::Bytes(tokenizer) => {
                 let mut tokenizer = tokenizer.lock().unwrap_or_else(PoisonError::into_inner);
@@ -163,7 +169,7 @@ impl Tokenizer {
     }
 
     /// Appends what a token says; control tokens say nothing.
-    pub(super) fn say(&self, token: u32, into: &mut Vec<u8>) {
+    pub(crate) fn say(&self, token: u32, into: &mut Vec<u8>) {
         let id = token as usize;
         if self.control.get(id) != Some(&false) {
             return;

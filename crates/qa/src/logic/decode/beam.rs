@@ -13,6 +13,9 @@ use super::trie::Trie;
 use crate::error::Result;
 use crate::logic::Form;
 
+/// How many of the likeliest tokens are tried before all that may follow are listed.
+const LIKELY: [usize; 2] = [64, 1024];
+
 /// Gives scores for what comes next: a language model with its prompt, or a double in tests.
 pub trait NextToken {
     /// For each prefix the logarithms of the probabilities of all tokens of the vocabulary, in
@@ -90,6 +93,44 @@ impl Vocabulary {
         }
         found
     }
+
+    /// The tokens with the highest scores among those that may follow, at most `count` and not in
+    /// order: what [`Vocabulary::allowed`] gives, without looking at tokens that are too unlikely.
+    fn best(
+        &self,
+        grammar: &Grammar,
+        state: &State,
+        scores: &[f32],
+        count: usize,
+    ) -> Vec<(u32, State)> {
+        let score = |token: u32| scores.get(token as usize).copied().unwrap_or(f32::NAN);
+        let mut order: Vec<u32> = (0..self.tokens.len().min(scores.len()) as u32).collect();
+        for likely in LIKELY {
+            if likely >= order.len() {
+                break;
+            }
+            order.select_nth_unstable_by(likely, |&a, &b| score(b).total_cmp(&score(a)));
+            let mut top = order[..likely].to_vec();
+            top.sort_unstable_by(|&a, &b| score(b).total_cmp(&score(a)));
+            let mut found = Vec::with_capacity(count);
+            for token in top {
+                let bytes = &self.tokens[token as usize];
+                if bytes.is_empty() || token == self.end {
+                    continue;
+                }
+                if let Some(state) = grammar.read(state, bytes) {
+                    found.push((token, state));
+                    if found.len() == count {
+                        return found;
+                    }
+                }
+            }
+        }
+        let mut all = self.allowed(grammar, state);
+        all.sort_by(|a, b| score(b.0).total_cmp(&score(a.0)));
+        all.truncate(count);
+        all
+    }
 }
 
 /// Settings of [`beam`].
@@ -101,6 +142,8 @@ pub struct BeamConfig {
     pub max_tokens: usize,
     /// The power of the length by which scores are divided.
     pub length_penalty: f32,
+    /// A prefix whose score cannot come nearer to the best form's than this is given up.
+    pub spread: f32,
 }
 
 impl Default for BeamConfig {
@@ -109,6 +152,7 @@ impl Default for BeamConfig {
             beams: 8,
             max_tokens: 256,
             length_penalty: 1.0,
+            spread: f32::INFINITY,
         }
     }
 }
@@ -133,6 +177,111 @@ struct Prefix {
 /// A prefix and what comes after it: sum, parent, token and state; none is the end.
 type Continued = (f32, usize, Option<(u32, State)>);
 
+/// A beam search that is asked step by step, so that several can share one pass of a model.
+pub struct Search<'a> {
+    grammar: &'a Grammar,
+    vocabulary: &'a Vocabulary,
+    config: &'a BeamConfig,
+    open: Vec<Prefix>,
+    whole: Vec<Decoded>,
+}
+
+impl<'a> Search<'a> {
+    /// A search with nothing written yet: one open prefix, the empty one.
+    pub fn new(grammar: &'a Grammar, vocabulary: &'a Vocabulary, config: &'a BeamConfig) -> Self {
+        Self {
+            grammar,
+            vocabulary,
+            config,
+            open: vec![Prefix {
+                tokens: Vec::new(),
+                state: grammar.start(),
+                sum: 0.0,
+            }],
+            whole: Vec::new(),
+        }
+    }
+
+    /// What is being written. None means that the search is over.
+    pub fn open(&self) -> impl ExactSizeIterator<Item = &[u32]> {
+        self.open.iter().map(|prefix| prefix.tokens.as_slice())
+    }
+
+    /// Takes the scores of what follows each open prefix, in order. The prefixes that are open now:
+    /// each with the place of the one that it continues, and its last token.
+    pub fn advance(&mut self, scores: &[Vec<f32>]) -> Vec<(u32, u32)> {
+        let config = self.config;
+        let mut next: Vec<Continued> = Vec::new();
+        for (i, (prefix, scores)) in self.open.iter().zip(scores).enumerate() {
+            if self.grammar.is_whole(&prefix.state) {
+                let end = scores.get(self.vocabulary.end as usize).copied();
+                next.push((prefix.sum + end.unwrap_or(f32::NAN), i, None));
+            }
+            if prefix.tokens.len() < config.max_tokens {
+                let best = self
+                    .vocabulary
+                    .best(self.grammar, &prefix.state, scores, config.beams);
+                for (token, state) in best {
+                    let score = scores.get(token as usize).copied().unwrap_or(f32::NAN);
+                    next.push((prefix.sum + score, i, Some((token, state))));
+                }
+            }
+        }
+        next.retain(|(score, ..)| *score > f32::NEG_INFINITY);
+        next.sort_by(|a, b| b.0.total_cmp(&a.0));
+        next.truncate(config.beams);
+        let mut following = Vec::with_capacity(next.len());
+        let mut from = Vec::with_capacity(next.len());
+        for (sum, parent, step) in next {
+            let mut tokens = self.open[parent].tokens.clone();
+            match step {
+                Some((token, state)) => {
+                    tokens.push(token);
+                    following.push(Prefix { tokens, state, sum });
+                    from.push((parent as u32, token));
+                }
+                None => {
+                    // what the grammar lets through is text and parses, but for its limits
+                    let bytes = self.vocabulary.text(&tokens);
+                    let form = std::str::from_utf8(&bytes).ok().map(str::parse::<Form>);
+                    if let Some(Ok(form)) = form {
+                        self.whole.push(Decoded {
+                            form,
+                            score: self.rated(sum, tokens.len() + 1),
+                            tokens,
+                        });
+                    }
+                }
+            }
+        }
+        self.whole.sort_by(|a, b| b.score.total_cmp(&a.score));
+        self.whole.truncate(config.beams);
+        // a prefix only loses by going on, unless length is forgiven
+        let reach = |sum: f32| self.rated(sum, config.max_tokens + 1);
+        let is_full = self.whole.len() == config.beams;
+        let worst = self.whole.last().map_or(f32::NEG_INFINITY, |w| w.score);
+        let best = self.whole.first().map_or(f32::NEG_INFINITY, |w| w.score);
+        let hopeless =
+            |sum: f32| is_full && worst >= reach(sum) || best - reach(sum) > config.spread;
+        let kept: Vec<bool> = following.iter().map(|p| !hopeless(p.sum)).collect();
+        let mut keep = kept.iter();
+        following.retain(|_| keep.next().copied().unwrap_or(true));
+        let mut keep = kept.iter();
+        from.retain(|_| keep.next().copied().unwrap_or(true));
+        self.open = following;
+        from
+    }
+
+    /// The forms that were written, best first.
+    pub fn finish(self) -> Vec<Decoded> {
+        self.whole
+    }
+
+    fn rated(&self, sum: f32, length: usize) -> f32 {
+        sum / (length.max(1) as f32).powf(self.config.length_penalty)
+    }
+}
+
 /// The best forms that the grammar allows, best first. None where nothing came to an end within
 /// `max_tokens`.
 pub fn beam(
@@ -141,71 +290,13 @@ pub fn beam(
     model: &mut dyn NextToken,
     config: &BeamConfig,
 ) -> Result<Vec<Decoded>> {
-    let rated = |sum: f32, length: usize| sum / (length.max(1) as f32).powf(config.length_penalty);
-    let mut open = vec![Prefix {
-        tokens: Vec::new(),
-        state: grammar.start(),
-        sum: 0.0,
-    }];
-    let mut whole: Vec<Decoded> = Vec::new();
-    for _ in 0..=config.max_tokens {
-        if open.is_empty() {
-            break;
-        }
-        let prefixes: Vec<&[u32]> = open.iter().map(|p| p.tokens.as_slice()).collect();
+    let mut search = Search::new(grammar, vocabulary, config);
+    while search.open().len() > 0 {
+        let prefixes: Vec<&[u32]> = search.open().collect();
         let scores = model.scores(&prefixes)?;
-        let mut next: Vec<Continued> = Vec::new();
-        for (i, (prefix, scores)) in open.iter().zip(&scores).enumerate() {
-            let score = |token: u32| {
-                let score = scores.get(token as usize).copied().unwrap_or(f32::NAN);
-                prefix.sum + score
-            };
-            if grammar.is_whole(&prefix.state) {
-                next.push((score(vocabulary.end), i, None));
-            }
-            if prefix.tokens.len() < config.max_tokens {
-                for (token, state) in vocabulary.allowed(grammar, &prefix.state) {
-                    next.push((score(token), i, Some((token, state))));
-                }
-            }
-        }
-        next.retain(|(score, ..)| *score > f32::NEG_INFINITY);
-        next.sort_by(|a, b| b.0.total_cmp(&a.0));
-        next.truncate(config.beams);
-        let mut following = Vec::with_capacity(next.len());
-        for (sum, parent, step) in next {
-            let parent = &open[parent];
-            let mut tokens = parent.tokens.clone();
-            match step {
-                Some((token, state)) => {
-                    tokens.push(token);
-                    following.push(Prefix { tokens, state, sum });
-                }
-                None => {
-                    // what the grammar lets through is text and parses, but for its limits
-                    let bytes = vocabulary.text(&tokens);
-                    let form = std::str::from_utf8(&bytes).ok().map(str::parse::<Form>);
-                    if let Some(Ok(form)) = form {
-                        whole.push(Decoded {
-                            form,
-                            score: rated(sum, tokens.len() + 1),
-                            tokens,
-                        });
-                    }
-                }
-            }
-        }
-        open = following;
-        whole.sort_by(|a, b| b.score.total_cmp(&a.score));
-        whole.truncate(config.beams);
-        // a prefix only loses by going on, unless length is forgiven
-        let best_open = open.iter().map(|p| p.sum).fold(f32::NEG_INFINITY, f32::max);
-        let reachable = rated(best_open, config.max_tokens + 1);
-        if whole.len() == config.beams && whole[whole.len() - 1].score >= reachable {
-            break;
-        }
+        search.advance(&scores);
     }
-    Ok(whole)
+    Ok(search.finish())
 }
 
 #[cfg(test)]
@@ -359,7 +450,7 @@ mod tests {
                 max_depth: 4,
                 ..Grammar::default()
             };
-            let config = BeamConfig { beams: 4, max_tokens: 60, length_penalty: 1.0 };
+            let config = BeamConfig { beams: 4, max_tokens: 60, ..BeamConfig::default() };
             let mut model = Dice(seed, vocabulary.len());
             for decoded in beam(&grammar, &vocabulary, &mut model, &config).unwrap() {
                 let text = decoded.form.to_string();
@@ -367,6 +458,33 @@ mod tests {
                 prop_assert!(decoded.form.names().iter().all(|n| names.iter().any(|m| m == n)), "{}", text);
                 prop_assert!(decoded.form.relations().iter().all(|r| names.contains(&r.name)), "{}", text);
             }
+        }
+
+        #[test]
+        fn the_best_tokens_are_those_of_the_whole_list(
+            seed: u64,
+            written in prop::sample::select(vec!["", "(", "(JOIN ", "(JOIN (R won) [", "(AND (JOIN won [a b]) "]),
+            count in 1usize..12,
+        ) {
+            let mut tokens: Vec<Vec<u8>> = vec![Vec::new()];
+            tokens.extend((0..=255u8).map(|b| vec![b]));
+            tokens.extend(FRAGMENTS.iter().map(|f| f.as_bytes().to_vec()));
+            tokens.extend((0..900u32).map(|i| format!("w{i}").into_bytes()));
+            let vocabulary = Vocabulary::new(tokens, 0);
+            let grammar = Grammar::default();
+            let state = grammar.read(&grammar.start(), written.as_bytes()).unwrap();
+            // no two scores are the same
+            let scores: Vec<f32> = (0..vocabulary.len() as u64)
+                .map(|t| ((xxh3_64_with_seed(&t.to_le_bytes(), seed) % 4096) * 2048 + t) as f32)
+                .collect();
+            let mut best: Vec<u32> = vocabulary
+                .best(&grammar, &state, &scores, count).iter().map(|b| b.0).collect();
+            let mut all: Vec<u32> = vocabulary.allowed(&grammar, &state).iter().map(|b| b.0).collect();
+            all.sort_by(|&a, &b| scores[b as usize].total_cmp(&scores[a as usize]));
+            all.truncate(count);
+            best.sort_unstable();
+            all.sort_unstable();
+            prop_assert_eq!(best, all);
         }
 
         #[test]

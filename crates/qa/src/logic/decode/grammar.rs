@@ -4,10 +4,12 @@
 //! a space stands, but for `OR`, which no benchmark writes: a stack of what is still to come, and the name or constant that is being
 //! written. Every prefix that it accepts can be finished, but for dates that no calendar has.
 
+use std::sync::Arc;
+
 use super::trie::Trie;
 use crate::logic::form::MAX_DEPTH;
 use crate::logic::parse::is_bare_value;
-use crate::logic::written_name;
+use crate::logic::{bracketed_name, written_name};
 
 /// Which names may stand in a place.
 #[derive(Clone, Debug, Default)]
@@ -15,16 +17,23 @@ pub enum Lexicon {
     /// Any: relations as words of letters, digits, `.` and `_`, entities in brackets.
     #[default]
     Any,
-    /// These alone, as [`written_name`] writes them.
-    Listed(Trie),
+    /// These alone, as they are written.
+    Listed(Arc<Trie>),
 }
 
 impl Lexicon {
-    /// These names alone.
+    /// These names alone, as [`written_name`] writes them.
     pub fn listed<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> Self {
-        Self::Listed(Trie::new(
+        Self::Listed(Arc::new(Trie::new(
             names.into_iter().map(|name| written_name(name.as_ref())),
-        ))
+        )))
+    }
+
+    /// These names alone, as [`bracketed_name`] writes them.
+    pub fn bracketed<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> Self {
+        Self::Listed(Arc::new(Trie::new(
+            names.into_iter().map(|name| bracketed_name(name.as_ref())),
+        )))
     }
 
     fn is_empty(&self) -> bool {

@@ -9,6 +9,6 @@ mod beam;
 mod grammar;
 mod trie;
 
-pub use beam::{BeamConfig, Decoded, NextToken, Vocabulary, beam};
+pub use beam::{BeamConfig, Decoded, NextToken, Search, Vocabulary, beam};
 pub use grammar::{Grammar, Lexicon, State};
 pub use trie::Trie;

@@ -1,0 +1,439 @@
+//! Training of AMAR's network: which form a question is, around a frozen language model.
+//!
+//! ```text
+//! L = mean over the form's tokens of −log p(token | prompt, tokens before it)
+//! ```
+//!
+//! The prompts are made once, before the first step, and kept beside the checkpoint until the
+//! training ends. Forms are the benchmark's own, or follow from gold paths and kinds
+//! ([`known_form`]). After each pass the validation questions are judged: the share whose form is
+//! written letter by letter by always taking the likeliest token decides, then the loss.
+
+use std::cell::Cell;
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use wherefore::model::Random;
+use wherefore::model::amar::{self, Asking, Base, Config, Network, Prepared};
+use wherefore::model::checkpoint::{self, Checkpoint, Description};
+use wherefore::model::optimise::AdamWConfig;
+use wherefore::model::tensor::{Device, Tensor};
+use wherefore::retrieve::amar::{PROMPTING, Prompter, Prompting, target};
+
+use super::config::Settings;
+use super::course::{Course, Lesson, batches, best, check_course};
+use super::{Epoch, Progress, Task, checksum, work_folder};
+use crate::error::{Error, Result};
+use crate::forms::known_form;
+use crate::questions::GoldQuestion;
+use crate::written::asked;
+
+/// Questions whose prompts are made before it is told.
+const BLOCK: usize = 256;
+/// The file of prompts beside a stopped run.
+const PROMPTS: &str = "prompts.json";
+
+/// Everything that can be set of this training.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct AmarTrainConfig {
+    /// The language model's GGUF file.
+    pub llm: PathBuf,
+    /// What prompts are made of.
+    pub prompting: Prompting,
+    /// Sizes of the network; `base` follows from the file.
+    pub sizes: Config,
+    /// Whether the gold topics are the entities of a prompt, and not those that are linked.
+    pub gold_entities: bool,
+    /// How steps are taken.
+    pub optimiser: AdamWConfig,
+    /// Most passes over the questions.
+    pub epochs: u32,
+    /// Passes without a better network after which the training ends.
+    pub patience: u32,
+    /// Share of all steps in which the learning rate rises.
+    pub warm_up: f32,
+    /// Questions in one step, at most.
+    pub batch_questions: usize,
+    /// Tokens in one step, at most, all texts as long as the longest.
+    pub batch_tokens: usize,
+    /// Most tokens of a form; questions with longer ones are left out.
+    pub max_tokens: usize,
+    /// Validation questions looked at after each pass, at most, drawn by the seed.
+    pub valid_questions: usize,
+    /// The seed.
+    pub seed: u64,
+}
+
+impl Default for AmarTrainConfig {
+    fn default() -> Self {
+        Self {
+            llm: PathBuf::new(),
+            prompting: Prompting::default(),
+            sizes: Config::default(),
+            gold_entities: false,
+            // the paper's 5e-5 is for 7B parameters: a small model needs larger steps
+            optimiser: AdamWConfig {
+                learning_rate: 1e-3,
+                weight_decay: 0.0,
+                ..AdamWConfig::default()
+            },
+            epochs: 30,
+            patience: 8,
+            warm_up: 0.03,
+            batch_questions: 16,
+            batch_tokens: 16_384,
+            max_tokens: 256,
+            valid_questions: 500,
+            seed: 0,
+        }
+    }
+}
+
+impl Settings for AmarTrainConfig {
+    fn set_encoder(&mut self, encoder: &str) {
+        encoder.clone_into(&mut self.prompting.encoder);
+    }
+
+    fn set_seed(&mut self, seed: u64) {
+        self.seed = seed;
+    }
+}
+
+impl AmarTrainConfig {
+    /// Refuses settings with which nothing can be learned.
+    pub fn check(&self) -> Result<()> {
+        check_course((self.epochs, self.patience), self.warm_up, &self.optimiser)?;
+        let wrong = |what: &str| Err(Error::BadSetting(what.to_owned()));
+        if self.llm.as_os_str().is_empty() {
+            return wrong("no language model is named; `--llm FILE.gguf` does");
+        }
+        if self.batch_questions == 0 || self.valid_questions == 0 || self.max_tokens == 0 {
+            return wrong(
+                "`batch_questions`, `valid_questions` and `max_tokens` must be at least 1",
+            );
+        }
+        Ok(())
+    }
+}
+
+/// How well forms are written, and what the pass cost.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct JudgedForms {
+    /// Share of validation questions whose form is written exactly.
+    pub exact: f64,
+    /// Mean loss of their tokens.
+    pub loss: f64,
+    /// Seconds of the pass's steps.
+    pub seconds: f64,
+    /// Largest memory of the process so far, in megabytes; 0 where it is not known.
+    pub memory_mb: f64,
+}
+
+impl fmt::Display for JudgedForms {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "exact match {:.3}, loss {:.4}; {:.1} s, {:.0} MB",
+            self.exact, self.loss, self.seconds, self.memory_mb
+        )
+    }
+}
+
+/// What a training came to.
+#[derive(Clone, Debug, Serialize)]
+pub struct TrainedAmar {
+    /// Questions that had something to learn from.
+    pub questions: usize,
+    /// Questions left out: their form is not known, or too long.
+    pub left_out: usize,
+    /// Validation questions that were judged.
+    pub valid: usize,
+    /// Mean tokens of a prompt with its form.
+    pub tokens: f64,
+    /// Numbers that were learned.
+    pub parameters: usize,
+    /// Every pass.
+    pub epochs: Vec<Epoch<JudgedForms>>,
+    /// The best of them.
+    pub best: JudgedForms,
+}
+
+/// Trains AMAR's network.
+pub fn amar(
+    task: &Task<'_>,
+    config: &AmarTrainConfig,
+    device: &Device,
+    see: &mut dyn FnMut(Progress),
+) -> Result<TrainedAmar> {
+    config.check()?;
+    let work = work_folder(task)?;
+    let run = Run::prepare(task, config, device, &work, see)?;
+    let course = Course {
+        seed: config.seed,
+        epochs: config.epochs,
+        patience: config.patience,
+        warm_up: config.warm_up,
+        optimiser: config.optimiser.clone(),
+        device,
+        last: work.join("last"),
+        out: task.out,
+    };
+    run.begun.set(Instant::now());
+    let epochs = course.run(&run, see)?;
+    fs::remove_dir_all(&work).map_err(Error::io("remove", &work))?;
+    let sizes = &run.description.sizes;
+    let tokens: usize = (0..run.learn.len())
+        .map(|i| run.learn.tokens(i, sizes))
+        .sum();
+    let shapes = <Network as checkpoint::Kept>::shapes(sizes);
+    Ok(TrainedAmar {
+        questions: run.learn.len(),
+        left_out: task.train.len() - run.learn.len(),
+        valid: run.valid.len(),
+        tokens: tokens as f64 / run.learn.len() as f64,
+        parameters: shapes.iter().map(|s| s.1.iter().product::<usize>()).sum(),
+        best: best(&epochs),
+        epochs,
+    })
+}
+
+/// Questions with a known form: what they are written from, and the form.
+#[derive(Default, Serialize, Deserialize)]
+struct Prompts {
+    /// What tells them from those of other questions, graphs and settings.
+    origin: String,
+    learn: Vec<(Asking, String)>,
+    valid: Vec<(Asking, String)>,
+}
+
+impl Prompts {
+    /// Those that `work` keeps, or new ones.
+    fn prepare(
+        task: &Task<'_>,
+        valid: &[GoldQuestion],
+        config: &AmarTrainConfig,
+        work: &Path,
+        see: &mut dyn FnMut(Progress),
+    ) -> Result<Self> {
+        let origin = json!({
+            "graph": task.graph.identity(),
+            "train": checksum(task.train),
+            "valid": checksum(valid),
+            "prompting": config.prompting,
+            "gold_entities": config.gold_entities,
+        })
+        .to_string();
+        let path = work.join(PROMPTS);
+        if let Ok(text) = fs::read_to_string(&path)
+            && let Ok(kept) = serde_json::from_str::<Self>(&text)
+            && kept.origin == origin
+        {
+            return Ok(kept);
+        }
+        let prompter = Prompter::open(&config.prompting, None)?;
+        let total = task.train.len() + valid.len();
+        let mut done = 0;
+        let mut made = |questions: &[GoldQuestion]| -> Result<Vec<(Asking, String)>> {
+            let mut all = Vec::new();
+            for block in questions.chunks(BLOCK) {
+                let some: Vec<Option<(Asking, String)>> = block
+                    .par_iter()
+                    .map(|question| {
+                        let Some(form) = known_form(question) else {
+                            return Ok(None);
+                        };
+                        let asked = asked(question, config.gold_entities, task.graph)?;
+                        if asked.check().is_err() {
+                            return Ok(None);
+                        }
+                        let (asking, _) = prompter.asking(&asked, task.graph)?;
+                        Ok(Some((asking, target(&form, task.graph)?)))
+                    })
+                    .collect::<Result<_>>()?;
+                all.extend(some.into_iter().flatten());
+                done += block.len();
+                see(Progress::Exploring { done, total });
+            }
+            Ok(all)
+        };
+        let prompts = Self {
+            learn: made(task.train)?,
+            valid: made(valid)?,
+            origin,
+        };
+        let text = serde_json::to_string(&prompts).expect("prompts are texts");
+        fs::write(&path, text).map_err(Error::io("write", &path))?;
+        Ok(prompts)
+    }
+}
+
+struct Run<'a> {
+    task: &'a Task<'a>,
+    config: AmarTrainConfig,
+    device: &'a Device,
+    base: Base,
+    description: Description<Config>,
+    learn: Prepared,
+    valid: Prepared,
+    /// When the pass began.
+    begun: Cell<Instant>,
+    /// Tokens of the longest prompt with its form.
+    longest: usize,
+}
+
+impl<'a> Run<'a> {
+    fn prepare(
+        task: &'a Task<'a>,
+        config: &AmarTrainConfig,
+        device: &'a Device,
+        work: &Path,
+        see: &mut dyn FnMut(Progress),
+    ) -> Result<Self> {
+        let mut config = config.clone();
+        let base = Base::open(&config.llm, device)?;
+        config.sizes.base = base.model().clone();
+        let mut asked = task.valid.to_vec();
+        if asked.len() > config.valid_questions {
+            asked = crate::sweep::sample(&asked, config.valid_questions, config.seed);
+        }
+        let prompts = Prompts::prepare(task, &asked, &config, work, see)?;
+        let prepared = |which: &'static str, all: Vec<(Asking, String)>| -> Result<Prepared> {
+            let questions = all.len();
+            let mut kept: Vec<(Asking, String)> = Vec::with_capacity(questions);
+            for (asking, form) in all {
+                if base.tokens(&form)?.len() < config.max_tokens {
+                    kept.push((asking, form));
+                }
+            }
+            if kept.is_empty() {
+                return Err(Error::BadSetting(format!(
+                    "no {which} question has a known form, gold path or kind"
+                )));
+            }
+            let (asking, forms): (Vec<Asking>, Vec<String>) = kept.into_iter().unzip();
+            let context = config.prompting.context_tokens;
+            Ok(Prepared::new(
+                &base,
+                &config.sizes,
+                &asking,
+                &forms,
+                context,
+            )?)
+        };
+        let learn = prepared("training", prompts.learn)?;
+        let valid = prepared("validation", prompts.valid)?;
+        let llm = config.llm.display().to_string();
+        let mut description = Description::of::<Network>(config.sizes.clone(), &llm, config.seed);
+        description.data.clone_from(&task.data);
+        let notes = &mut description.training;
+        notes.insert("config".into(), json!(config));
+        notes.insert(PROMPTING.into(), json!(config.prompting));
+        notes.insert("learned_from".into(), json!(learn.len()));
+        if let Some(init) = task.init {
+            notes.insert("init".into(), json!(checkpoint::read_description(init)?));
+        }
+        let lengths = (0..learn.len()).map(|i| learn.tokens(i, &config.sizes));
+        let longest = lengths.max().unwrap_or(1);
+        Ok(Self {
+            task,
+            config,
+            device,
+            base,
+            description,
+            learn,
+            valid,
+            begun: Cell::new(Instant::now()),
+            longest,
+        })
+    }
+}
+
+impl Lesson for Run<'_> {
+    type Network = Network;
+    type Judged = JudgedForms;
+
+    fn description(&self) -> &Description<Config> {
+        &self.description
+    }
+
+    fn first_network(&self) -> Result<Network> {
+        let sizes = &self.config.sizes;
+        if let Some(init) = self.task.init {
+            let given: Checkpoint<Network> = Checkpoint::load(init, self.device)?;
+            self.base.check(&given.description.sizes.base, init)?;
+            if given.description.sizes != *sizes {
+                return Err(Error::BadSetting(format!(
+                    "the network in `{}` has other sizes",
+                    init.display()
+                )));
+            }
+            return Ok(given.network);
+        }
+        let mut random = Random::stream(self.config.seed, 0);
+        let spread = self.base.spread()?;
+        Ok(Network::new(
+            sizes.clone(),
+            spread,
+            &mut random,
+            self.device,
+        )?)
+    }
+
+    fn batches(&self, epoch: u32) -> Vec<Vec<usize>> {
+        let all: Vec<usize> = (0..self.learn.len()).collect();
+        let fit = (self.config.batch_tokens / self.longest).max(1);
+        let most = self.config.batch_questions.min(fit);
+        batches(&all, (self.config.seed, epoch), (most, usize::MAX), |_| 1)
+    }
+
+    fn loss(&self, network: &Network, batch: &[usize], random: &mut Random) -> Result<Tensor> {
+        Ok(amar::loss(&self.base, network, &self.learn, batch, random)?)
+    }
+
+    fn judge(&self, network: &Network) -> Result<JudgedForms> {
+        let seconds = self.begun.get().elapsed().as_secs_f64();
+        let all: Vec<usize> = (0..self.valid.len()).collect();
+        let mut judged = JudgedForms {
+            seconds,
+            memory_mb: memory_mb(),
+            ..JudgedForms::default()
+        };
+        for batch in all.chunks(self.config.batch_questions) {
+            for one in amar::judge(&self.base, network, &self.valid, batch)? {
+                judged.exact += f64::from(u8::from(one.exact));
+                judged.loss += f64::from(one.loss);
+            }
+        }
+        judged.exact /= all.len() as f64;
+        judged.loss /= all.len() as f64;
+        self.begun.set(Instant::now());
+        Ok(judged)
+    }
+
+    fn is_better(&self, new: &JudgedForms, old: &JudgedForms) -> bool {
+        (new.exact, -new.loss) > (old.exact, -old.loss)
+    }
+
+    fn keep(&self, network: &Network, epochs: &[Epoch<JudgedForms>]) -> Result<()> {
+        let mut description = self.description.clone();
+        let valid = epochs.last().map(|epoch| &epoch.valid);
+        description.metrics.insert("valid".into(), json!(valid));
+        description.training.insert("epochs".into(), json!(epochs));
+        checkpoint::save(self.task.out, &description, network, None)?;
+        Ok(())
+    }
+}
+
+/// The process's largest memory so far, as Linux tells it.
+fn memory_mb() -> f64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kilobytes = line.and_then(|line| line.trim().split(' ').next()?.parse::<f64>().ok());
+    kilobytes.unwrap_or(0.0) / 1024.0
+}
