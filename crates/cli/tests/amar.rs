@@ -19,7 +19,7 @@ fn wherefore(args: &[&str]) -> Output {
 
 fn json(output: &Output) -> Value {
     let said = String::from_utf8_lossy(&output.stderr);
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{said}"))
+    serde_json::from_slice(&output.stdout).expect(&said)
 }
 
 fn questions(file: &Path) {

@@ -100,8 +100,8 @@ fn outcome(form: &Form, graph: &dyn Graph) -> BTreeSet<String> {
         .collect()
 }
 
-/// Logical forms run at the service and come to what they come to on the store.
-fn hold_forms(store: &Store, config: &ServiceConfig) {
+/// Logical forms run at the service and come to what they come to on the store. Tells how fast.
+fn hold_forms(store: &Store, config: &ServiceConfig) -> String {
     let forms = forms(store);
     let service = Service::open(config.clone()).unwrap();
     let start = Instant::now();
@@ -110,7 +110,7 @@ fn hold_forms(store: &Store, config: &ServiceConfig) {
     let (start, before) = (Instant::now(), service.requests());
     let theirs: Vec<_> = forms.iter().map(|form| outcome(form, &service)).collect();
     let per = |time: Duration| time.as_secs_f64() * 1e3 / forms.len() as f64;
-    println!(
+    let told = format!(
         "{} forms, {} with answers: store {:.1} ms, service {:.1} ms and {:.1} queries a form",
         forms.len(),
         ours.iter().filter(|answers| !answers.is_empty()).count(),
@@ -121,6 +121,7 @@ fn hold_forms(store: &Store, config: &ServiceConfig) {
     for ((form, ours), theirs) in forms.iter().zip(&ours).zip(&theirs) {
         assert_eq!(ours, theirs, "{form}");
     }
+    told
 }
 
 #[test]
@@ -163,7 +164,7 @@ fn a_service_answers_as_the_store_does() {
         start.elapsed().as_secs_f64()
     );
     let indexed = ServiceConfig::read(&index.join("service.toml")).unwrap();
-    hold_forms(&store, &indexed);
+    println!("{}", hold_forms(&store, &indexed));
     for method in ["walk", "overlap"] {
         let per = |time: Duration| time.as_secs_f64() * 1e3 / questions.len() as f64;
         let ours = ask(&questions, &store, method);

@@ -60,7 +60,7 @@ fn value(out: &mut Vec<u8>, value: &Value) {
 }
 
 /// Writes a model of the Llama family; another seed is another model.
-pub fn write(path: &Path, seed: u64) {
+pub(crate) fn write(path: &Path, seed: u64) {
     let mut tokens = vec!["<|endoftext|>".to_owned(), "<|im_end|>".to_owned()];
     tokens.extend((33..127u8).map(|c| char::from(c).to_string()));
     tokens.extend(["Ġ".to_owned(), "Ċ".to_owned()]);

@@ -5,7 +5,7 @@
 //! and subgraphs, x̂ the mean of a text's token embeddings, Q the question's token embeddings:
 //!
 //! ```text
-//! x_t = x̂ + W_up·silu(W_down·x̂)                                one text is one token
+//! x_t = x̂ + W_up·gelu(W_down·x̂)                                one text is one token
 //! e_c = E_t + Attn(E_t, E_t)        r_c = R_t + Attn(R_t, R_t)
 //! s_c = S_t + Attn(S_t, E_t) + Attn(S_t, R_t)
 //! Attn(X, Y) = W_o·softmax(W_q·X·(W_k·Y)ᵀ/√a)·W_v·Y

@@ -170,7 +170,7 @@ impl Network {
     fn projected(&self, means: Padded) -> Result<Padded> {
         let inner = linear(&means.rows, self.get("projector.down"))?
             .broadcast_add(self.get("projector.down_bias"))?
-            .silu()?;
+            .gelu()?;
         let token = linear(&inner, self.get("projector.up"))?
             .broadcast_add(self.get("projector.up_bias"))?;
         let token = match self.config.lacks(Ablation::NoResidual) {
@@ -233,7 +233,7 @@ impl Network {
             let get = |part: &str| self.get(&format!("gate.{}.{part}", aspect.name()));
             let inner = linear(x, get("first"))?
                 .broadcast_add(get("first_bias"))?
-                .silu()?;
+                .gelu()?;
             Ok(linear(&inner, get("second"))?.broadcast_add(get("second_bias"))?)
         };
         let asked = compared(&question.rows)?; // [questions, tokens, h]

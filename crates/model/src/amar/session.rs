@@ -163,7 +163,7 @@ fn written(
 ) -> Result<(Tensor, Vec<u32>)> {
     let made = Batch::new(base, network, prepared, batch, true)?;
     let longest = made.longest()?;
-    let places = base.frozen.from_the_start(longest)?;
+    let places = base.frozen.places_at_the_start(longest)?;
     let embeddings = match random.is_some() {
         true => made.embeddings.clone(),
         false => made.embeddings.detach(),
@@ -269,7 +269,7 @@ impl<'a> Session<'a> {
     ) -> Result<(Self, Vec<Vec<f32>>)> {
         let made = Batch::new(base, network, prepared, batch, false)?;
         let longest = made.longest()?;
-        let places = base.frozen.from_the_start(longest)?;
+        let places = base.frozen.places_at_the_start(longest)?;
         let mut caches = Vec::new();
         let rows = base.frozen.run(
             &made.embeddings.detach(),
@@ -483,7 +483,7 @@ mod tests {
             let relations = session.gates(0, Aspect::Relations).unwrap();
             assert!(relations.len() == 3 && relations.iter().all(|g| (0.0..=1.0).contains(g)));
             assert_eq!(session.gates(1, Aspect::Subgraphs).unwrap(), [0f32; 0]);
-            let mut texts = vec![Vec::new(), Vec::new()];
+            let mut texts = [Vec::new(), Vec::new()];
             for _ in 0..40 {
                 let best: Vec<u32> = scores
                     .iter()

@@ -196,7 +196,7 @@ impl Frozen {
 
     /// The places of texts that begin at 0, each token looking at those before it. What is behind
     /// the end of a shorter text sees more than it should, and is seen by nothing.
-    pub(crate) fn from_the_start(&self, tokens: usize) -> Result<Places> {
+    pub(crate) fn places_at_the_start(&self, tokens: usize) -> Result<Places> {
         let positions: Vec<usize> = (0..tokens).collect();
         let mut mask = Vec::with_capacity(tokens * tokens);
         for at in 0..tokens {

@@ -381,7 +381,7 @@ fn the_frozen_decoder_gives_the_logits_of_the_decoder_with_and_without_a_cache()
             .unwrap()
             .reshape((2, 6, WIDTH))
             .unwrap();
-        let places = frozen.from_the_start(6).unwrap();
+        let places = frozen.places_at_the_start(6).unwrap();
         let mut caches = Vec::new();
         let none = &mut |_, _, _: &Tensor| Ok(None);
         let x = frozen.run(&x, &places, Some(&mut caches), none).unwrap();

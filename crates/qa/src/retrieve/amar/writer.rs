@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use rayon::prelude::*;
-use wherefore_graph::{EntityId, Graph, RelationId};
+use wherefore_graph::{EntityId, Graph, NameMatch, RelationId};
 use wherefore_model::amar::{Asking, Aspect, Base, Network, Prepared, Session};
 use wherefore_model::checkpoint::Checkpoint;
 use wherefore_model::tensor::device;
@@ -231,11 +231,26 @@ impl Names {
     }
 }
 
-/// A gold form as a model learns to write it: names in brackets, relations as the graph's forms name
-/// them.
+/// A gold form as a model learns to write it: names as the graph's labels, in brackets, relations as
+/// the graph's forms name them.
 pub fn target(form: &Form, graph: &dyn Graph) -> Result<String> {
+    let mut unknown = None;
+    // a benchmark may write `otto_i` where the label, which alone may be written, is `otto i`
+    let label = |name: &str| -> Result<String> {
+        match graph.entities_named(name, NameMatch::Exact)?.first() {
+            Some(entity) => Ok(graph.entity_label(*entity)?.into_owned()),
+            None => Ok(name.to_owned()),
+        }
+    };
+    let mut entity = |name: &str| match label(name) {
+        Ok(label) => label,
+        Err(error) => {
+            unknown = Some(error);
+            name.to_owned()
+        }
+    };
     let mut failed = None;
-    let renamed = form.renamed(&mut str::to_owned, &mut |name| {
+    let renamed = form.renamed(&mut entity, &mut |name| {
         // by identity first: to look through all labels takes long
         let called = match graph.relation_named(name) {
             Ok(Some(relation)) => Ok(Some(relation)),
@@ -250,7 +265,7 @@ pub fn target(form: &Form, graph: &dyn Graph) -> Result<String> {
             }
         }
     });
-    match failed {
+    match unknown.or(failed) {
         Some(error) => Err(error),
         None => Ok(renamed.written(Notation::Named)),
     }
