@@ -63,7 +63,7 @@ fn value(out: &mut Vec<u8>, value: &Value) {
 pub(crate) fn write(path: &Path, seed: u64) {
     let mut tokens = vec!["<|endoftext|>".to_owned(), "<|im_end|>".to_owned()];
     tokens.extend((33..127u8).map(|c| char::from(c).to_string()));
-    tokens.extend(["Ġ".to_owned(), "Ċ".to_owned()]);
+    tokens.extend(["Ġ".to_owned(), "Ċ".to_owned(), "th".to_owned()]);
     let vocabulary = tokens.len();
     let types = (0..vocabulary).map(|i| if i < 2 { 3 } else { 1 }).collect();
     let mut values: Vec<(String, Value)> = vec![
@@ -79,7 +79,7 @@ pub(crate) fn write(path: &Path, seed: u64) {
         ("tokenizer.ggml.token_type".into(), Value::Numbers(types)),
         (
             "tokenizer.ggml.merges".into(),
-            Value::Texts(vec!["x y".into()]),
+            Value::Texts(vec!["t h".into()]),
         ),
         ("tokenizer.ggml.eos_token_id".into(), Value::Number(1)),
         ("tokenizer.ggml.add_bos_token".into(), Value::Flag(false)),
