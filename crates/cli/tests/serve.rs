@@ -59,8 +59,9 @@ impl Started {
 
     /// Asks the process to end, and gives its exit status.
     fn end(mut self) -> Option<i32> {
-        let pid = self.child.id().to_string();
-        let told = Command::new("kill").args(["-TERM", &pid]).status().unwrap();
+        // the shell's own: a bare machine has no program of that name
+        let kill = format!("kill -TERM {}", self.child.id());
+        let told = Command::new("sh").args(["-c", &kill]).status().unwrap();
         assert!(told.success());
         self.child.wait().unwrap().code()
     }
