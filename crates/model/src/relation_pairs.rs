@@ -20,10 +20,11 @@
 
 use std::collections::BTreeMap;
 
-use candle_core::{D, Device, Tensor, Var};
+use candle_core::{Device, Tensor, Var};
 use serde::{Deserialize, Serialize};
 
 use crate::checkpoint::Kept;
+use crate::tensor::softmax;
 use crate::{Error, Random, Result};
 
 /// Far below every score.
@@ -210,12 +211,6 @@ impl PairScorer {
             there: Tensor::from_vec(there, (texts.len(), tokens), device)?,
         })
     }
-}
-
-fn softmax(scores: &Tensor) -> Result<Tensor> {
-    let highest = scores.max_keepdim(D::Minus1)?.detach();
-    let shares = scores.broadcast_sub(&highest)?.exp()?;
-    Ok(shares.broadcast_div(&shares.sum_keepdim(D::Minus1)?)?)
 }
 
 impl Kept for PairScorer {

@@ -165,11 +165,7 @@ pub fn gold_relations(question: &GoldQuestion, graph: &dyn Graph) -> Result<Vec<
     names.dedup();
     let mut found = Vec::new();
     for name in names {
-        // by identity first: to look through all labels takes long
-        found.extend(match graph.relation_named(&name)? {
-            Some(relation) => Some(relation),
-            None => relation_called(&name, graph)?,
-        });
+        found.extend(relation_called(&name, graph)?);
     }
     found.sort_unstable();
     found.dedup();

@@ -6,8 +6,8 @@ use candle_core::{Device, Tensor, Var};
 
 use super::{Ablation, Aspect, Config};
 use crate::checkpoint::Kept;
-use crate::language::local::frozen::{Product, softmax};
-use crate::tensor::{dropout_mask, product_with_constant};
+use crate::language::local::frozen::Product;
+use crate::tensor::{dropout_mask, product_with_constant, softmax};
 use crate::{Error, Random, Result};
 
 /// Far below every score.

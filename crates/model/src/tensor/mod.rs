@@ -23,7 +23,7 @@ pub(crate) mod panels;
 mod product;
 mod segment;
 
-use candle_core::{CpuStorage, Layout, Storage, StorageRef};
+use candle_core::{CpuStorage, D, Layout, Storage, StorageRef};
 use pulp::{Arch, Simd, WithSimd};
 
 pub use candle_core::{Device, Result, Tensor, Var};
@@ -61,6 +61,13 @@ pub(crate) const ROWS: usize = 32;
 pub fn leaky_relu(x: &Tensor, slope: f64) -> Result<Tensor> {
     // slope·x + (1 − slope)·relu(x): the gradient at 0 is the slope on every device
     (x * slope)? + (x.relu()? * (1.0 - slope))?
+}
+
+/// The softmax along the last axis, of operations that have gradients on every device.
+pub(crate) fn softmax(scores: &Tensor) -> Result<Tensor> {
+    let highest = scores.max_keepdim(D::Minus1)?.detach();
+    let shares = scores.broadcast_sub(&highest)?.exp()?;
+    shares.broadcast_div(&shares.sum_keepdim(D::Minus1)?)
 }
 
 /// Zeroes each number with probability `rate` and scales the others by `1/(1 − rate)`.

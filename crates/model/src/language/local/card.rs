@@ -6,13 +6,15 @@
 use std::sync::Arc;
 
 use candle_core::quantized::{QMatMul, QTensor};
-use candle_core::{D, Device, Module, Tensor};
+use candle_core::{Device, Module, Tensor};
 
 use super::Engine;
 use super::attention::Heads;
 use super::family::{Rotation, Shape};
+use super::frozen::normed;
 use super::gguf::Gguf;
 use crate::Result;
+use crate::tensor::softmax;
 
 pub(super) struct Card {
     shape: Shape,
@@ -235,11 +237,7 @@ impl Card {
                 .broadcast_add(mask)?
                 .reshape((heads.keys, group * tokens, all))?;
         }
-        let scores = scores
-            .broadcast_sub(&scores.max_keepdim(D::Minus1)?)?
-            .exp()?;
-        let shares = scores.broadcast_div(&scores.sum_keepdim(D::Minus1)?)?;
-        let mixed = shares
+        let mixed = softmax(&scores)?
             .matmul(&values)?
             .reshape((heads.queries, tokens, heads.size))?
             .transpose(0, 1)?
@@ -265,9 +263,7 @@ impl Card {
 
     /// `γ·x/√(mean x² + ε)` along the last axis.
     fn normed(&self, x: &Tensor, gain: &Tensor) -> Result<Tensor> {
-        let square = x.sqr()?.mean_keepdim(D::Minus1)?;
-        let scale = (square + f64::from(self.shape.epsilon))?.sqrt()?.recip()?;
-        Ok(x.broadcast_mul(&scale)?.broadcast_mul(gain)?)
+        normed(x, gain, self.shape.epsilon)
     }
 
     fn logits(&self, tokens: &[u32], caches: &mut [Option<Cache>]) -> Result<Vec<f32>> {

@@ -16,7 +16,7 @@ use candle_core::{D, Device, Tensor};
 use super::family::{Family, Rotation, Shape};
 use super::gguf::Gguf;
 use super::tokenizer::Tokenizer;
-use crate::tensor::product_with_frozen;
+use crate::tensor::{product_with_frozen, softmax};
 use crate::{Error, Result};
 
 /// Far below every score: its share of a softmax is 0.
@@ -366,19 +366,16 @@ impl Frozen {
         Ok((x.broadcast_mul(&places.cosine)? + crossed.broadcast_mul(&places.sine)?)?)
     }
 
-    /// `γ·x/√(mean x² + ε)` along the last axis.
     fn normed(&self, x: &Tensor, gain: &Tensor) -> Result<Tensor> {
-        let square = x.sqr()?.mean_keepdim(D::Minus1)?;
-        let scale = (square + f64::from(self.shape.epsilon))?.sqrt()?.recip()?;
-        Ok(x.broadcast_mul(&scale)?.broadcast_mul(gain)?)
+        normed(x, gain, self.shape.epsilon)
     }
 }
 
-/// Along the last axis.
-pub(crate) fn softmax(scores: &Tensor) -> Result<Tensor> {
-    let highest = scores.max_keepdim(D::Minus1)?.detach();
-    let shares = scores.broadcast_sub(&highest)?.exp()?;
-    Ok(shares.broadcast_div(&shares.sum_keepdim(D::Minus1)?)?)
+/// `γ·x/√(mean x² + ε)` along the last axis.
+pub(super) fn normed(x: &Tensor, gain: &Tensor, epsilon: f32) -> Result<Tensor> {
+    let square = x.sqr()?.mean_keepdim(D::Minus1)?;
+    let scale = (square + f64::from(epsilon))?.sqrt()?.recip()?;
+    Ok(x.broadcast_mul(&scale)?.broadcast_mul(gain)?)
 }
 
 /// The places of the two numbers of a pair.

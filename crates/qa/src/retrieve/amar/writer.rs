@@ -251,12 +251,7 @@ pub fn target(form: &Form, graph: &dyn Graph) -> Result<String> {
     };
     let mut failed = None;
     let renamed = form.renamed(&mut entity, &mut |name| {
-        // by identity first: to look through all labels takes long
-        let called = match graph.relation_named(name) {
-            Ok(Some(relation)) => Ok(Some(relation)),
-            Ok(None) => relation_called(name, graph),
-            Err(error) => Err(error.into()),
-        };
+        let called = relation_called(name, graph);
         match called.and_then(|found| found.map(|r| relation_name(r, graph)).transpose()) {
             Ok(found) => found.unwrap_or_else(|| name.to_owned()),
             Err(error) => {
