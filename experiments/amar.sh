@@ -117,11 +117,11 @@ if has cwq; then
     run cwq cwq freebase "$data/freebase/cwq_test.jsonl" --beams 15
 fi
 if has pq; then
-    for set in PQ-2H:2H-kb PQ-3H:3H-kb PQL-2H:PQL2-KB PQL-3H:PQL3-KB; do
-        IFS=: read -r name kb <<< "$set"
+    for set in PQ-2H:2H-kb:5 PQ-3H:3H-kb:3 PQL-2H:PQL2-KB:10 PQL-3H:PQL3-KB:12; do
+        IFS=: read -r name kb passes <<< "$set"
         graph "$kb" "pathquestion/$kb.txt" --format tsv
         train "$name" "$kb" --questions "$data/pathquestion/$name.train.txt" \
-            --valid "$data/pathquestion/$name.valid.txt"
+            --valid "$data/pathquestion/$name.valid.txt" --set "epochs=$passes"
         run "$name" "$name" "$kb" "$data/pathquestion/$name.test.txt"
     done
 fi
@@ -140,15 +140,17 @@ if has metaqa; then
             cut -f3 "$work/metaqa-$hops/$name" > "$work/metaqa-$hops/qa_${name}_qtype.txt"
         done
         train "metaqa-$hops" metaqa --questions "$work/metaqa-$hops/qa_train.txt" \
-            --valid "$work/metaqa-$hops/qa_valid.txt" --set epochs=10
+            --valid "$work/metaqa-$hops/qa_valid.txt" --set epochs=3
         run "metaqa-$hops" "metaqa-$hops" metaqa "$from/qa_test.txt" --limit 1000
     done
 fi
 if has cost; then
-    # one pass each, nothing kept
+    # one pass each over the same questions
+    head -n 640 "$work/webqsp.train.jsonl" > "$work/cost.jsonl"
+    head -n 32 "$work/webqsp.valid.jsonl" > "$work/cost.valid.jsonl"
     for names in '' context-prompt; do
-        train "cost${names:+-$names}" freebase --questions "$work/webqsp.train.jsonl" \
-            --valid "$work/webqsp.valid.jsonl" --set "prompting.relations=$work/models/relations" \
-            --set epochs=2 --set "sizes.ablations=[${names:+\"$names\"}]"
+        train "cost${names:+-$names}" freebase --questions "$work/cost.jsonl" \
+            --valid "$work/cost.valid.jsonl" --set "prompting.relations=$work/models/relations" \
+            --set epochs=1 --set "sizes.ablations=[${names:+\"$names\"}]"
     done
 fi

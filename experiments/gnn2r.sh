@@ -44,7 +44,7 @@ settings() {
 }
 
 smaller() { # NAME
-    [[ $1 != PQ-3H* ]] || printf -- '--set %s ' sizes.hidden=128 batch_questions=32 epochs=8 patience=3
+    [[ $1 != PQ-3H* ]] || printf -- '--set %s ' sizes.hidden=128 batch_questions=32 epochs=16 patience=4
 }
 
 if has pq || has robustness || has freebase13 || has grouped; then

@@ -9,6 +9,9 @@
 //! negative       = all others
 //! ```
 //!
+//! Those that have the highest vote and more mentions are kept apart, so that a training may also
+//! take them for what they might be: the longer way that the question spells out.
+//!
 //! A query holds every entity of its subgraph but the answer, so what can stand in the answer's place
 //! is read off the last triple of each trail: one row of the graph. A subgraph with several trails
 //! has the entities that all of them allow. All combinations of trails together allow what some trail
@@ -26,8 +29,10 @@ use crate::error::Result;
 pub struct Votes {
     /// Those with the highest vote and the fewest mentions.
     pub positive: Vec<usize>,
-    /// All others.
-    pub negative: Vec<usize>,
+    /// Those with the highest vote and more mentions.
+    pub longer: Vec<usize>,
+    /// Those with fewer votes.
+    pub lower: Vec<usize>,
 }
 
 /// Votes on what was found for a question with these answers.
@@ -62,9 +67,14 @@ pub fn votes(found: &Explored, gold: &[EntityId], graph: &dyn Graph) -> Result<V
         .filter(|(vote, _)| Some(*vote) == top)
         .map(|(_, mentions)| *mentions)
         .min();
-    let is_best = |i: &usize| Some(counted[*i].0) == top && Some(counted[*i].1) == least;
-    let (positive, negative) = (0..counted.len()).partition(is_best);
-    Ok(Votes { positive, negative })
+    let (best, lower): (Vec<usize>, _) =
+        (0..counted.len()).partition(|i| Some(counted[*i].0) == top);
+    let (positive, longer) = best.into_iter().partition(|i| Some(counted[*i].1) == least);
+    Ok(Votes {
+        positive,
+        longer,
+        lower,
+    })
 }
 
 #[cfg(test)]
@@ -115,7 +125,10 @@ mod tests {
             texts.sort();
             texts
         };
-        (texts(&votes.positive), texts(&votes.negative))
+        (
+            texts(&votes.positive),
+            texts(&[votes.longer, votes.lower].concat()),
+        )
     }
 
     #[test]

@@ -79,6 +79,8 @@ pub struct SentenceTraining {
     pub patience: u32,
     /// ε': how much more like the question the right sentence is to be.
     pub margin: f32,
+    /// Which of the sentences with the highest vote are right.
+    pub positives: Positives,
     /// Candidates whose sentences are learned from, beside the answers.
     pub candidates: usize,
     /// Wrong sentences for a question in one pass, at most, drawn by the seed.
@@ -95,6 +97,17 @@ pub struct SentenceTraining {
     pub weight_decay: f32,
     /// Numbers in a state of the reader on top of an encoder that has no layers to learn.
     pub hidden: usize,
+}
+
+/// Which of the sentences with the highest vote are right.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Positives {
+    /// Those with the fewest mentions, as published; longer ones are wrong.
+    Shortest,
+    /// All, each by how like the question it has become; longer ones are not wrong.
+    #[default]
+    Likeliest,
 }
 
 /// Training questions that are taken away or spoilt.
@@ -137,6 +150,7 @@ impl Default for SentenceTraining {
             epochs: 20,
             patience: 4,
             margin: 0.2,
+            positives: Positives::default(),
             candidates: 20,
             negatives: 32,
             batch_questions: 16,

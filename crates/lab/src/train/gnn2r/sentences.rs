@@ -5,8 +5,15 @@
 //! for each question:
 //!
 //! ```text
-//! L = mean over questions of the mean over (p, n) of max(cos(n, q) − cos(p, q) + ε', 0)
+//! L   = mean over questions of Σ_p w_p · the mean over n of max(cos(n, q) − cos(p, q) + ε', 0)
+//! w_p = 1 / the number of p                     shortest, as published
+//!     = softmax over p of cos(p, q) / τ         likeliest, no gradient through it
 //! ```
+//!
+//! Often several ways lead to the same answers, and votes cannot tell them apart. The published rule
+//! takes the shortest for right and the longer ones for wrong, also where the question spells the
+//! longer one out (`the child of her son's father`). What questions with a single right way teach,
+//! `likeliest` carries over to the others, and it is what `positives` says if nothing is set.
 //!
 //! After each pass the validation questions are answered, with the threshold and the weight of
 //! nearness that suit them best; what counts is the share whose first answer is right, and where that
@@ -32,7 +39,7 @@ use wherefore::model::tensor::{Device, Tensor};
 use wherefore::model::{Encoder, Random, encode};
 use wherefore::retrieve::gnn2r::{ANSWERING, Gnn2r, Gnn2rConfig, SENTENCES, best_sentence};
 
-use super::config::Gnn2rTrainConfig;
+use super::config::{Gnn2rTrainConfig, Positives};
 use crate::aside;
 use crate::error::Result;
 use crate::questions::resolve;
@@ -42,6 +49,10 @@ use crate::train::{Epoch, Material, Progress, Task};
 
 /// Wrong sentences of a question that are kept to draw from.
 const POOL: usize = 128;
+/// Right sentences of a question that are kept, at most.
+const RIGHT: usize = 32;
+/// τ: differences of cosines that tell right sentences apart.
+const TEMPERATURE: f32 = 0.05;
 /// Questions that are explored before it is told.
 const BLOCK: usize = 256;
 
@@ -237,13 +248,19 @@ fn spoke(
             .map(|i| found.sentences[*i].text.clone())
             .collect()
     };
-    let mut negative = votes.negative;
+    let (mut positive, mut negative) = (votes.positive, votes.lower);
+    match config.sentences.positives {
+        Positives::Shortest => negative.extend(votes.longer),
+        Positives::Likeliest => positive.extend(votes.longer),
+    }
+    negative.sort_unstable();
+    positive.truncate(RIGHT);
     Random::stream(config.seed ^ 0x5e47, index as u64).shuffle(&mut negative);
     negative.truncate(POOL);
     Ok(
-        (!votes.positive.is_empty() && !negative.is_empty()).then(|| Spoke {
+        (!positive.is_empty() && !negative.is_empty()).then(|| Spoke {
             question: question.question.clone(),
-            positive: texts(&votes.positive),
+            positive: texts(&positive),
             negative: texts(&negative),
         }),
     )
@@ -312,10 +329,10 @@ fn cosines(
     let vector = |text: &str| &rows[row[text] * dim..][..dim];
     let cosines = |one: &Heard| -> Vec<f32> {
         let asked = vector(&one.question);
-        let cosine = |(text, _): &(String, _)| -> f32 {
-            vector(text).iter().zip(asked).map(|(x, y)| x * y).sum()
-        };
-        one.sentences.iter().map(cosine).collect()
+        let sentences = one.sentences.iter();
+        sentences
+            .map(|(text, _)| dot(vector(text), asked))
+            .collect()
     };
     Ok(heard.iter().map(cosines).collect())
 }
@@ -431,7 +448,7 @@ impl Common<'_> {
         let settings = &self.config.sentences;
         let mut row: HashMap<&str, u32> = HashMap::new();
         let mut texts: Vec<&str> = Vec::new();
-        let mut triplets = Vec::new();
+        let mut lines = Vec::new();
         for &i in batch {
             let one = &self.spoke[i];
             let mut negative: Vec<&String> = one.negative.iter().collect();
@@ -447,22 +464,49 @@ impl Common<'_> {
                 })
             };
             let question = place(&one.question);
-            let count = one.positive.len() * negative.len() * batch.len();
-            for positive in &one.positive {
-                let positive = place(positive);
-                for negative in &negative {
-                    triplets.push(Triplet {
-                        question,
-                        positive,
-                        negative: place(negative),
-                        weight: 1.0 / count as f32,
-                    });
-                }
-            }
+            let positive: Vec<u32> = one.positive.iter().map(|text| place(text)).collect();
+            let negative: Vec<u32> = negative.iter().map(|text| place(text)).collect();
+            lines.push((question, positive, negative));
         }
         let vectors = network.vectors(base, &texts)?;
+        let rows: Vec<Vec<f32>> = match settings.positives {
+            Positives::Shortest => Vec::new(),
+            Positives::Likeliest => {
+                (vectors.detach().to_vec2()).map_err(wherefore::model::Error::from)?
+            }
+        };
+        let mut triplets = Vec::new();
+        for (question, positive, negative) in lines {
+            let cosine = |sentence: &u32| match rows.is_empty() {
+                true => 0.0,
+                false => dot(&rows[question as usize], &rows[*sentence as usize]),
+            };
+            let shares = softmax(positive.iter().map(cosine), TEMPERATURE);
+            let count = (negative.len() * batch.len()) as f32;
+            for (&positive, share) in positive.iter().zip(shares) {
+                triplets.extend(negative.iter().map(|&negative| Triplet {
+                    question,
+                    positive,
+                    negative,
+                    weight: share / count,
+                }));
+            }
+        }
         Ok(triplet_loss(&vectors, &triplets, settings.margin)?)
     }
+}
+
+fn dot(a: &[f32], b: &[f32]) -> f32 {
+    a.iter().zip(b).map(|(x, y)| x * y).sum()
+}
+
+/// Shares of one, greater where the number is greater.
+fn softmax(of: impl Iterator<Item = f32> + Clone, temperature: f32) -> Vec<f32> {
+    let most = of.clone().fold(f32::NEG_INFINITY, f32::max);
+    let mut shares: Vec<f32> = of.map(|x| ((x - most) / temperature).exp()).collect();
+    let sum: f32 = shares.iter().sum();
+    shares.iter_mut().for_each(|share| *share /= sum);
+    shares
 }
 
 /// Whether a sentence encoder is to be kept instead of another.
@@ -618,5 +662,8 @@ mod tests {
         };
         assert!(is_better(&better, &spoken) && !is_better(&spoken, &better));
         assert!(!is_better(&spoken, &spoken));
+        // e^0 and e^-1 of 0.1 and 0.05
+        let shares = softmax([0.1, 0.05].into_iter(), 0.05);
+        assert!((shares[0] - 0.731_06).abs() < 1e-4 && (shares[1] - 0.268_94).abs() < 1e-4);
     }
 }

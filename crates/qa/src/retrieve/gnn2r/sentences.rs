@@ -14,7 +14,8 @@
 //!
 //! Departures: nothing is said of a node without a name between two steps of the same direction
 //! (`is the education institution of`); labels of relations are opened up into words; where no
-//! candidate is joined to all topics, those that are joined to most of them count.
+//! candidate is joined to all topics, those that are joined to most of them count; a trail that comes
+//! by its own topic names it at the end alone, so that a person is among the children of her parents.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -78,7 +79,7 @@ impl Words {
             true => *text += &format!(" is the {words} of"),
             false => *text += &format!(" has the {words}"),
         };
-        for &(triple, forward) in trail.steps.iter().rev() {
+        for (i, &(triple, forward)) in trail.steps.iter().enumerate().rev() {
             let [head, relation, tail] = ground.triple(triple);
             // told from the other end: what leads away from the topic is told against its direction
             let (against, to) = if forward { (true, head) } else { (false, tail) };
@@ -104,8 +105,8 @@ impl Words {
                 say(&mut text, open.take().expect("it was just set"));
                 mentions += 1;
                 match self.topics.get(&to) {
-                    Some(topic) => text += &format!(" {topic}"),
-                    None => text += " an entity that",
+                    Some(topic) if i == 0 || to != trail.topic => text += &format!(" {topic}"),
+                    _ => text += " an entity that",
                 }
             }
         }

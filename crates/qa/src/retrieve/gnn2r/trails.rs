@@ -5,9 +5,9 @@
 //! b(v)              = least cost from v to any candidate
 //! ```
 //!
-//! A trail walks no triple twice, along or against its direction; it may meet an entity again, since
-//! a question may lead back to its topic (`who is the spouse of her husband?`). Nodes without a name
-//! are passed through: they cost nothing, and no trail ends there. After cost c, v is entered only if
+//! A trail walks no triple twice in a row, along or against its direction: it does not turn on its
+//! heel. It may meet an entity again, and a triple, since a question may lead back to its topic (`who is
+//! the child of her son's father?`). Nodes without a name are passed through: they cost nothing, and no trail ends there. After cost c, v is entered only if
 //! c + b(v) stays within the limit, so one search from a topic serves all candidates and hardly ever
 //! runs into dead ends. Cheaper trails come first: the search is made once for each cost.
 
@@ -207,7 +207,7 @@ impl<'a> Ground<'a> {
                 }
                 *left -= 1;
                 let fits = self.triples[triple as usize][1] == relation && forward == direction;
-                if fits && taken.iter().all(|(t, _)| *t != triple) {
+                if fits && taken.last().is_none_or(|(t, _)| *t != triple) {
                     open.push((next, [&taken[..], &[(triple, forward)]].concat()));
                 }
             }
@@ -260,7 +260,7 @@ impl Search<'_> {
             *self.left -= 1;
             let then = spent + ground.cost(next);
             let hopeless = self.b[next as usize] > cost.saturating_sub(then);
-            if then > cost || hopeless || self.steps.iter().any(|(t, _)| *t == triple) {
+            if then > cost || hopeless || self.steps.last().is_some_and(|(t, _)| *t == triple) {
                 continue;
             }
             self.steps.push((triple, forward));
@@ -307,7 +307,7 @@ mod tests {
                     let loops = head == tail && !forward;
                     let then = cost + usize::from(named[to as usize]);
                     let fits = then <= length && steps.len() < 2 * length;
-                    if from == at && fits && !loops && steps.iter().all(|(t, _)| *t != i) {
+                    if from == at && fits && !loops && steps.last().is_none_or(|(t, _)| *t != i) {
                         open.push((to, then, [&steps[..], &[(i, forward)]].concat()));
                     }
                 }
