@@ -120,6 +120,75 @@ fn a_killed_training_ends_the_same_and_its_checkpoint_answers() {
 }
 
 #[test]
+fn gnn2r_learns_both_steps_with_one_command_and_shows_its_rationale() {
+    let dir = tempfile::tempdir().unwrap();
+    let (graph, questions) = family(dir.path());
+    let model = dir.path().join("model");
+    let train = || {
+        let mut train = command(&["train", "gnn2r", "--json"], &[]);
+        train.arg("--graph").arg(&graph);
+        train.arg("--questions").arg(&questions);
+        train.arg("--out").arg(&model);
+        for setting in [
+            "sizes.hidden=32",
+            "epochs=4",
+            "batch_questions=8",
+            "optimiser.learning_rate=0.005",
+            "answering.trails.max_length=1",
+            "sentences.epochs=2",
+            "sentences.hidden=16",
+        ] {
+            train.args(["--set", setting]);
+        }
+        train.output().unwrap()
+    };
+    let done = train();
+    assert!(done.status.success(), "{done:?}");
+    let report: serde_json::Value = serde_json::from_slice(&done.stdout).unwrap();
+    assert!(model.join("sentences/config.json").exists(), "{report}");
+
+    let picture = dir.path().join("answer.html");
+    let mut ask = command(&["ask"], &[&graph]);
+    ask.args(["what is the employer of person 3?", "--explain", "--html"]);
+    ask.arg(&picture).arg("--model").arg(&model);
+    let asked = ask.output().unwrap();
+    assert!(asked.status.success(), "{asked:?}");
+    let said = String::from_utf8_lossy(&asked.stderr);
+    let read = "read as `what is the employer of person 3`";
+    assert!(said.contains(read), "{said}");
+    let text = String::from_utf8_lossy(&asked.stdout);
+    for said in [
+        "employer 3",
+        "✓ person 3 ── employer ─▶ employer 3",
+        "layer",
+    ] {
+        assert!(text.contains(said), "{said} is missing in\n{text}");
+    }
+    assert!(std::fs::metadata(&picture).unwrap().len() > 1000);
+
+    // another checkpoint under the same name is another run
+    let run = dir.path().join("run");
+    let eval = || {
+        let mut eval = command(&["eval", "--json", "--graph"], &[&graph]);
+        eval.arg("--questions").arg(&questions);
+        eval.arg("--model").arg(&model).arg("--out").arg(&run);
+        eval.output().unwrap()
+    };
+    let evaluated = eval();
+    assert!(evaluated.status.success(), "{evaluated:?}");
+    let metrics: serde_json::Value = serde_json::from_slice(&evaluated.stdout).unwrap();
+    let hit = &metrics["overall"]["metrics"]["strict.hit@1"]["value"];
+    assert!(hit.as_f64().unwrap() > 0.95, "{hit}");
+    assert!(eval().status.success());
+    let config = model.join("config.json");
+    let changed = std::fs::read_to_string(&config).unwrap() + " ";
+    std::fs::write(&config, changed).unwrap();
+    let refused = eval();
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("checkpoint"));
+}
+
+#[test]
 fn what_cannot_work_is_said_with_what_to_type() {
     let dir = tempfile::tempdir().unwrap();
     let (graph, questions) = family(dir.path());

@@ -2,7 +2,7 @@
 //! every metric.
 //!
 //! ```text
-//! run.json         version, config, seed, topics, questions: what the run is
+//! run.json         version, config, models, graph, seed, topics, questions: what the run is
 //! questions.jsonl  the questions with their gold answers, but for graphs of their own
 //! answers.jsonl    one line for each question, in the order of the questions
 //! metrics.json     written when the last line is there
@@ -20,9 +20,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 
 use serde::{Deserialize, Serialize};
+use wherefore::model::checkpoint;
 use wherefore::retrieve::ScoredTriples;
 use wherefore::{Answer, Observer, Pipeline, Stage};
 use wherefore_graph::Graph;
+use xxhash_rust::xxh3::Xxh3Default;
 
 use crate::aside::{self, write_json};
 use crate::error::{Error, Result};
@@ -44,6 +46,12 @@ pub struct RunDescription {
     pub version: String,
     /// The resolved configuration.
     pub config: serde_json::Value,
+    /// The checkpoints that it names, each with what tells its files from others.
+    #[serde(default)]
+    pub models: BTreeMap<String, String>,
+    /// The graph's identity; none where each question brings its own.
+    #[serde(default)]
+    pub graph: Option<String>,
     /// The seed.
     pub seed: u64,
     /// Whether gold topics were given.
@@ -62,21 +70,26 @@ impl RunDescription {
         topics: TopicSource,
         options: &Options,
         questions: &[GoldQuestion],
-    ) -> Self {
-        Self {
+        graph: &dyn Graph,
+    ) -> Result<Self> {
+        Ok(Self {
             version: env!("CARGO_PKG_VERSION").into(),
+            models: models_in(&config)?,
             config,
+            graph: graph.identity().map(str::to_owned),
             seed,
             topics,
             ks: options.ks.clone(),
             questions: questions.iter().map(|q| q.id.clone()).collect(),
-        }
+        })
     }
 
     fn difference(&self, other: &Self) -> Option<&'static str> {
         [
             (self.version != other.version, "version"),
             (self.config != other.config, "configuration"),
+            (self.models != other.models, "checkpoint"),
+            (self.graph != other.graph, "graph"),
             (self.seed != other.seed, "seed"),
             (self.topics != other.topics, "source of topics"),
             (self.ks != other.ks, "list of `k`"),
@@ -85,6 +98,48 @@ impl RunDescription {
         .into_iter()
         .find_map(|(differs, what)| differs.then_some(what))
     }
+}
+
+/// Every checkpoint that a configuration names, with a checksum of its files.
+fn models_in(config: &serde_json::Value) -> Result<BTreeMap<String, String>> {
+    let mut found = BTreeMap::new();
+    let mut open = vec![config];
+    while let Some(value) = open.pop() {
+        match value {
+            serde_json::Value::String(path) => {
+                let folder = checkpoint::in_place(Path::new(path));
+                if checkpoint::exists(&folder) {
+                    found.insert(path.clone(), checksum(&folder)?);
+                }
+            }
+            serde_json::Value::Array(all) => open.extend(all),
+            serde_json::Value::Object(all) => open.extend(all.values()),
+            _ => {}
+        }
+    }
+    Ok(found)
+}
+
+/// What tells the files of a folder, and of the folders in it, from others.
+fn checksum(folder: &Path) -> Result<String> {
+    let mut hash = Xxh3Default::new();
+    let mut open = vec![folder.to_owned()];
+    while let Some(folder) = open.pop() {
+        let entries = std::fs::read_dir(&folder).map_err(Error::io("read", &folder))?;
+        let mut paths = Vec::new();
+        for entry in entries {
+            paths.push(entry.map_err(Error::io("read", &folder))?.path());
+        }
+        paths.sort_unstable();
+        for path in paths {
+            hash.update(path.file_name().unwrap_or_default().as_encoded_bytes());
+            match path.is_dir() {
+                true => open.push(path),
+                false => hash.update(&std::fs::read(&path).map_err(Error::io("read", &path))?),
+            }
+        }
+    }
+    Ok(format!("{:016x}", hash.digest()))
 }
 
 /// One line of `answers.jsonl`: the answer with all its stages, and what only the run can know.
@@ -500,8 +555,14 @@ mod tests {
             ..Options::default()
         };
         let config = serde_json::json!({"method": "overlap"});
-        let description =
-            RunDescription::new(config, seed, TopicSource::Gold, &options, &questions);
+        let description = RunDescription::new(
+            config,
+            seed,
+            TopicSource::Gold,
+            &options,
+            &questions,
+            &graph,
+        )?;
         run(
             folder,
             &description,
@@ -524,6 +585,22 @@ mod tests {
                 serde_json::to_string(&line).unwrap()
             })
             .collect()
+    }
+
+    #[test]
+    fn a_checkpoint_that_was_trained_again_is_another() {
+        let folder = tempfile::tempdir().unwrap();
+        let model = folder.path().join("model");
+        let config = serde_json::json!({"retrieve": {"kind": "gnn2r", "model": model}});
+        assert!(models_in(&config).unwrap().is_empty());
+        std::fs::create_dir_all(model.join("sentences")).unwrap();
+        std::fs::write(model.join("config.json"), "{}").unwrap();
+        std::fs::write(model.join("model.safetensors"), "a").unwrap();
+        let first = models_in(&config).unwrap();
+        assert_eq!(first.len(), 1);
+        assert_eq!(models_in(&config).unwrap(), first);
+        std::fs::write(model.join("sentences/model.safetensors"), "b").unwrap();
+        assert_ne!(models_in(&config).unwrap(), first);
     }
 
     #[test]

@@ -91,7 +91,7 @@ fn one_run(
         ..Options::default()
     };
     let json = serde_json::to_value(config).context("cannot write the configuration")?;
-    let description = RunDescription::new(json, seed, topics, &options, asked);
+    let description = RunDescription::new(json, seed, topics, &options, asked, graph)?;
     let bar = Progress::begin("answering", output);
     let mut right = 0usize;
     let mut seen = 0u32;
