@@ -260,8 +260,6 @@ pub(super) struct Affinity<'a> {
     by_word: Vec<Vec<f32>>, // [words][relations]
     /// The greatest of each word.
     pub(super) best: Vec<f32>,
-    /// The relation that has it.
-    pub(super) nearest: Vec<usize>,
 }
 
 impl<'a> Affinity<'a> {
@@ -274,24 +272,23 @@ impl<'a> Affinity<'a> {
             .iter()
             .map(|w| relations.of(&w.text, encoder))
             .collect::<Result<Vec<_>>>()?;
-        let nearest: Vec<usize> = by_word
-            .iter()
-            .map(|row| {
-                let by = |a: &usize, b: &usize| row[*a].total_cmp(&row[*b]).then(b.cmp(a));
-                (0..row.len()).max_by(by).unwrap_or(0)
-            })
-            .collect();
-        let best = by_word
-            .iter()
-            .zip(&nearest)
-            .map(|(row, &i)| row.get(i).copied().unwrap_or(0.0))
-            .collect();
+        let greatest = |row: &Vec<f32>| row.iter().copied().fold(0.0, f32::max);
         Ok(Self {
+            best: by_word.iter().map(greatest).collect(),
             relations,
             by_word,
-            best,
-            nearest,
         })
+    }
+
+    /// The relations that a word names as well as any, by their places.
+    pub(super) fn named_by(&self, word: usize) -> impl Iterator<Item = usize> {
+        let row = &self.by_word[word];
+        (0..row.len()).filter(move |&i| row[i] >= self.best[word])
+    }
+
+    /// Whether two words name one relation, each as well as any.
+    pub(super) fn name_the_same(&self, a: usize, b: usize) -> bool {
+        self.named_by(a).any(|i| self.by_word[b][i] >= self.best[b])
     }
 
     /// Whether a hop leads to what its relation is named after: `directed by` forward, `mascot of`

@@ -278,7 +278,8 @@ impl<'a> Aligner<'a> {
     }
 }
 
-/// Two words side by side that name the same relation tell one step: `release year`.
+/// Two words side by side that one relation is named best by tell one step: `release year`, `flows
+/// through`. Of these the word stands for both that fewer relations are named by.
 fn merge(order: &mut Vec<usize>, reading: &Reading, affinity: &Affinity<'_>) {
     let mut merged: Vec<usize> = Vec::with_capacity(order.len());
     for &w in order.iter() {
@@ -286,9 +287,10 @@ fn merge(order: &mut Vec<usize>, reading: &Reading, affinity: &Affinity<'_>) {
             let (a, b) = (&reading.words[*last], &reading.words[w]);
             let plain = a.kind == Kind::Plain && b.kind == Kind::Plain;
             let both = affinity.best[*last] >= STRONG && affinity.best[w] >= STRONG;
-            let same = affinity.nearest[*last] == affinity.nearest[w];
-            if plain && both && same && a.place.abs_diff(b.place) == 1 {
-                if reading.target == Some(w) {
+            let beside = a.place.abs_diff(b.place) == 1;
+            if plain && both && beside && affinity.name_the_same(*last, w) {
+                let fewer = affinity.named_by(w).count() < affinity.named_by(*last).count();
+                if reading.target == Some(w) || reading.target != Some(*last) && fewer {
                     *last = w;
                 }
                 continue;

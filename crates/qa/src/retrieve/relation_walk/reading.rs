@@ -148,7 +148,7 @@ fn is_possessive(after: &str) -> bool {
 }
 
 /// The place of the word for what is asked for, and where its phrase begins: the noun after `which`
-/// or `what`, or after `who is the`; else the word that asks.
+/// or `what`, or after `who is the`; else the word that asks, or the first noun if none does.
 fn target(words: &[String], taken: &dyn Fn(usize) -> bool) -> Option<(usize, usize)> {
     let is = |i: usize, list: &[&str]| words.get(i).is_some_and(|w| list.contains(&w.as_str()));
     for i in (0..words.len()).filter(|&i| !taken(i)) {
@@ -166,14 +166,17 @@ fn target(words: &[String], taken: &dyn Fn(usize) -> bool) -> Option<(usize, usi
         if is(i, &["when", "where"]) {
             return Some((i, i));
         }
+        if i == 0 && is(i, &["give", "list", "name", "show"]) {
+            return noun(words, i + 1, taken);
+        }
         if is(i, &["describe", "list"]) {
             return noun(words, i, taken);
         }
-        if i == 0 && is(i, &["give", "name", "show"]) {
-            return noun(words, i + 1, taken);
-        }
     }
-    None
+    // nothing asks: `rivers in Hungary`
+    let asks = |word: &String| kind(word) == Kind::Asking;
+    (!words.iter().any(asks))
+        .then(|| after_topic(words, 0, taken).or_else(|| noun(words, 0, taken)))?
 }
 
 /// The phrase behind a topic that comes first: `members` of `which OPEC members`.
