@@ -25,8 +25,10 @@ const PACKED: &[u8] = include_bytes!("../../../data/sample/world.ttl.xz");
 pub(crate) fn folder() -> anyhow::Result<PathBuf> {
     let cache = std::env::var_os("XDG_CACHE_HOME")
         .map(PathBuf::from)
+        .filter(|path| path.is_absolute())
         .or_else(|| Some(std::env::home_dir()?.join(".cache")))
-        .unwrap_or_default();
+        .filter(|path| path.is_absolute())
+        .unwrap_or_else(std::env::temp_dir);
     unpacked(&cache.join("wherefore-samples")).or_else(|first| {
         // nowhere to keep it: a place that is there for this run
         let own = std::env::temp_dir().join(format!("wherefore-samples-{}", user()));

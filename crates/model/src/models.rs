@@ -101,8 +101,10 @@ pub fn models_folder() -> PathBuf {
 pub(crate) fn user_cache() -> PathBuf {
     std::env::var_os("XDG_CACHE_HOME")
         .map(PathBuf::from)
+        .filter(|path| path.is_absolute())
         .or_else(|| Some(std::env::home_dir()?.join(".cache")))
-        .unwrap_or_default()
+        .filter(|path| path.is_absolute())
+        .unwrap_or_else(std::env::temp_dir)
 }
 
 /// Where the model `name` lies: a path as given, or a model of the models folder.

@@ -101,13 +101,12 @@ fn config(args: &Served) -> anyhow::Result<ServeConfig> {
             .graphs
             .entry(name)
             .or_insert_with(GraphConfig::default);
-        if path == world::NAME {
-            graph.path = world::folder()?.to_string_lossy().into_owned();
-            if graph.examples.is_empty() {
-                graph.examples = world::EXAMPLES.map(str::to_owned).into();
-            }
-        } else {
-            graph.path = path;
+        graph.path = path;
+    }
+    for graph in config.graphs.values_mut().filter(|g| g.path == world::NAME) {
+        graph.path = world::folder()?.to_string_lossy().into_owned();
+        if graph.examples.is_empty() {
+            graph.examples = world::EXAMPLES.map(str::to_owned).into();
         }
     }
     if let Some(first) = args.graphs.first() {
