@@ -35,6 +35,7 @@
 
 mod encoders;
 pub(crate) mod network;
+mod one_way;
 mod plan;
 mod reader;
 pub mod sentence;

@@ -61,11 +61,6 @@ impl Network {
         Ok(self.forward(batch)?.1)
     }
 
-    /// Where its weights are.
-    pub(super) fn device(&self) -> &Device {
-        self.get("other").device()
-    }
-
     /// What relations of these labels sound like, along and against, `[1 or 2 · relations, hidden]`.
     pub(super) fn relations(&self, tokens: &Tokens) -> candle_core::Result<Tensor> {
         let along = mean(&encoders::read(&self.parameters, "relation", tokens, None)?)?;

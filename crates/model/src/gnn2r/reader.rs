@@ -1,20 +1,17 @@
 //! The network as it answers: no gradients, weights packed once, what depends on relations alone
 //! computed once for a graph.
 
-use std::collections::BTreeMap;
-
-use candle_core::{Device, Tensor};
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
-use super::encoders::{ORDERS, Tokens};
 use super::network::Network;
+use super::one_way::{BothWays, values};
 use super::plan::{Layer, Plan, TOPIC};
 use super::{Config, SLOPE, Shape};
 use crate::checkpoint::Kept;
 use crate::encode::TokenStates;
 use crate::encode::simd::{exp, sum_by};
-use crate::tensor::gru::{KEPT, advance, tanh};
+use crate::tensor::gru::tanh;
 use crate::tensor::lanes::leaky_dot;
 use crate::tensor::panels::Panels;
 use crate::tensor::{ROWS, vectorise};
@@ -23,29 +20,24 @@ use crate::{Error, Result};
 /// A trained network, ready to read questions.
 pub struct Reader {
     config: Config,
-    /// Only its relation encoder is used.
-    network: Network,
-    question: [OneWay; 2],
+    relation: BothWays,
+    /// What is added to a relation against its direction; none where a network does not tell.
+    inverse: Option<Vec<f32>>,
+    question: BothWays,
     other: Vec<f32>,
     layers: Vec<Weights>,
 }
 
-/// A GRU in one direction.
-struct OneWay {
-    w_i: Panels,
-    b_i: Vec<f32>,
-    w_h: Panels,
-    b_h: Vec<f32>,
-}
-
 struct Weights {
     w_me: Panels,
+    w_mr: Panels,
+    b_m: Vec<f32>,
     attention: Option<Attention>,
     gate: Option<Scores>,
 }
 
 struct Attention {
-    question: [OneWay; 2],
+    question: BothWays,
     scores: Scores,
 }
 
@@ -153,23 +145,9 @@ impl Reader {
     /// Packs the weights of a network.
     pub fn new(network: Network) -> Result<Self> {
         let config = network.config().clone();
-        let mut values = BTreeMap::new();
-        for (name, var) in network.parameters() {
-            let flat = var.to_device(&Device::Cpu)?.flatten_all()?;
-            values.insert(name.clone(), flat.to_vec1::<f32>()?);
-        }
+        let values = values(network.parameters())?;
         let Config { dim, hidden, .. } = config;
-        let reading = |name: &str| -> [OneWay; 2] {
-            ORDERS.map(|(order, _)| {
-                let get = |tensor: &str| &values[&format!("{name}.{order}.{tensor}")];
-                OneWay {
-                    w_i: Panels::new(get("w_i"), dim, 0..dim),
-                    b_i: get("b_i").clone(),
-                    w_h: Panels::new(get("w_h"), hidden, 0..hidden),
-                    b_h: get("b_h").clone(),
-                }
-            })
-        };
+        let reading = |name: &str| BothWays::new(&values, name, dim, hidden);
         let left = |w: &[f32]| Panels::new(w, 2 * hidden, 0..hidden);
         let right = |w: &[f32]| Panels::new(w, 2 * hidden, hidden..2 * hidden);
         let scores = |layer: usize, part: &str, a: &str| {
@@ -184,6 +162,8 @@ impl Reader {
         let layers = (1..=config.layers)
             .map(|layer| Weights {
                 w_me: left(&values[&format!("{layer}.w_m")]),
+                w_mr: right(&values[&format!("{layer}.w_m")]),
+                b_m: values[&format!("{layer}.b_m")].clone(),
                 attention: config.layerwise.then(|| Attention {
                     question: reading(&format!("{layer}.question")),
                     scores: scores(layer, "a", "a"),
@@ -192,11 +172,12 @@ impl Reader {
             })
             .collect();
         Ok(Self {
+            relation: reading("relation"),
+            inverse: config.inverse.then(|| values["inverse"].clone()),
             question: reading("question"),
             other: values["other"].clone(),
             layers,
             config,
-            network,
         })
     }
 
@@ -215,32 +196,30 @@ impl Reader {
             });
         }
         let hidden = self.config.hidden;
-        if labels.is_empty() {
-            return Ok(Relations {
-                layers: vec![Default::default(); self.config.layers],
-                hidden,
-                count: 0,
-            });
-        }
-        let tokens = Tokens::new(labels, self.network.device())?;
-        let sound = self.network.relations(&tokens)?.detach();
         let count = labels.len();
-        let layers = (1..=self.config.layers).map(|layer| -> Result<[Vec<f32>; 2]> {
-            let get = |tensor: &str| -> Tensor {
-                self.network.parameters()[&format!("{layer}.{tensor}")].detach()
-            };
-            let w_mr = get("w_m").narrow(1, hidden, hidden)?.contiguous()?;
-            let bias = get("b_m").unsqueeze(0)?;
-            let product = sound.matmul(&w_mr.t()?)?.broadcast_add(&bias)?;
-            let mut along: Vec<f32> = product.flatten_all()?.to_vec1()?;
-            let against = match self.config.inverse {
-                true => along.split_off(count * hidden),
-                false => along.clone(),
-            };
-            Ok([along, against])
+        let along = self.relation.read(labels);
+        let against: Option<Vec<f32>> = self.inverse.as_ref().map(|inverse| {
+            let rows = along.chunks_exact(hidden);
+            rows.flat_map(|row| row.iter().zip(inverse).map(|(x, y)| x + y))
+                .collect()
         });
+        let of_layer = |weights: &Weights| {
+            let product = |rows: &[f32]| {
+                let mut out = vec![0.0; rows.len()];
+                let row = |i: usize| &rows[i * hidden..][..hidden];
+                weights.w_mr.product(row, &mut out);
+                for out in out.chunks_exact_mut(hidden) {
+                    out.iter_mut().zip(&weights.b_m).for_each(|(x, b)| *x += b);
+                }
+                out
+            };
+            let along = product(&along);
+            let against = against.as_deref().map(product);
+            let against = against.unwrap_or_else(|| along.clone());
+            [along, against]
+        };
         Ok(Relations {
-            layers: layers.collect::<Result<_>>()?,
+            layers: self.layers.iter().map(of_layer).collect(),
             hidden,
             count,
         })
@@ -312,9 +291,10 @@ impl Reader {
     fn questions(&self, question: &TokenStates) -> (Vec<f32>, Vec<Vec<f32>>) {
         let hidden = self.config.hidden;
         let general = || -> [Vec<f32>; 2] {
+            let [forward, backward] = self.question.ways();
             let (a, b) = rayon::join(
-                || self.question[0].read(question, vec![0.0; hidden], false),
-                || self.question[1].read(question, vec![0.0; hidden], true),
+                || forward.read_one(question, vec![0.0; hidden]),
+                || backward.read_one(question, vec![0.0; hidden]),
             );
             [a, b]
         };
@@ -324,7 +304,7 @@ impl Reader {
             let layers = self.layers.iter().filter_map(|l| l.attention.as_ref());
             layers
                 .map(|attention| {
-                    h = attention.question[at].read(question, h.clone(), at == 1);
+                    h = attention.question.ways()[at].read_one(question, h.clone());
                     h.clone()
                 })
                 .collect()
@@ -352,31 +332,6 @@ fn classes_by_layer(plan: &Plan) -> Vec<Vec<u32>> {
     }
     all.reverse();
     all
-}
-
-impl OneWay {
-    /// The last state after the tokens of one text.
-    fn read(&self, text: &TokenStates, mut h: Vec<f32>, backward: bool) -> Vec<f32> {
-        let (hidden, dim) = (h.len(), text.dim());
-        let mut gates = vec![0.0; text.rows().len() / dim * 3 * hidden];
-        self.w_i
-            .product(|row| &text.rows()[row * dim..][..dim], &mut gates);
-        for row in gates.chunks_exact_mut(3 * hidden) {
-            row.iter_mut().zip(&self.b_i).for_each(|(g, b)| *g += b);
-        }
-        let mut inner = vec![0.0; 3 * hidden];
-        let mut kept = vec![0.0; KEPT * hidden];
-        let mut step = |token: &u32| {
-            self.w_h.of_row(&h, &mut inner);
-            let x = &gates[*token as usize * 3 * hidden..][..3 * hidden];
-            advance(x, &inner, &self.b_h, &mut h, &mut kept);
-        };
-        match backward {
-            false => text.tokens().iter().for_each(&mut step),
-            true => text.tokens().iter().rev().for_each(&mut step),
-        }
-        h
-    }
 }
 
 impl Weights {
@@ -423,27 +378,37 @@ impl Weights {
             .map(|&(message, times)| scores[message as usize] + (times as f32).ln())
             .collect();
         let mut heard = vec![0.0; layer.classes() * hidden];
+        // what each class hears, beside its weights
+        let mut by_class = Vec::with_capacity(layer.classes());
+        let mut rest = &mut weights[..];
         for (class, out) in heard.chunks_exact_mut(hidden).enumerate() {
-            let from = layer.offsets[class] as usize;
-            let weights = &mut weights[from..layer.offsets[class + 1] as usize];
-            let top = weights.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-            weights.iter_mut().for_each(|w| *w = exp(*w - top));
-            let sum: f32 = weights.iter().sum();
-            for (weight, &(message, _)) in weights.iter_mut().zip(layer.of(class)) {
-                *weight /= sum;
-                let message = &messages[row(&messages, message as usize)];
-                let weight = *weight;
-                vectorise(
-                    arch,
-                    #[inline(always)]
-                    || {
-                        for (out, m) in out.iter_mut().zip(message) {
-                            *out += weight * m;
-                        }
-                    },
-                );
-            }
+            let count = layer.offsets[class + 1] - layer.offsets[class];
+            let (own, others) = rest.split_at_mut(count as usize);
+            rest = others;
+            by_class.push((class, own, out));
         }
+        by_class
+            .par_iter_mut()
+            .with_min_len(ROWS)
+            .for_each(|(class, weights, out)| {
+                let top = weights.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+                weights.iter_mut().for_each(|w| *w = exp(*w - top));
+                let sum: f32 = weights.iter().sum();
+                for (weight, &(message, _)) in weights.iter_mut().zip(layer.of(*class)) {
+                    *weight /= sum;
+                    let message = &messages[row(&messages, message as usize)];
+                    let weight = *weight;
+                    vectorise(
+                        arch,
+                        #[inline(always)]
+                        || {
+                            for (out, m) in out.iter_mut().zip(message) {
+                                *out += weight * m;
+                            }
+                        },
+                    );
+                }
+            });
         if let Some(gate) = &self.gate {
             let of_heard = gate.of(&heard, q);
             let of_before = gate.of(e, q);
@@ -495,8 +460,10 @@ impl WithSimd for LeakyDot<'_> {
 
 #[cfg(test)]
 mod tests {
+    use candle_core::{Device, Tensor};
     use proptest::prelude::*;
 
+    use super::super::encoders::Tokens;
     use super::super::network::Batch;
     use super::super::network::tests::{FIRST, SECOND, small, texts};
     use super::*;

@@ -24,8 +24,10 @@ use serde::{Deserialize, Serialize};
 
 use super::encoders::{self, Tokens, mean};
 use super::network::{Pair, drawn, margin_loss};
+use super::one_way::{BothWays, values};
 use crate::checkpoint::Kept;
 use crate::encode::{Embeddings, Encoder, TokenStates};
+use crate::tensor::panels::Panels;
 use crate::tensor::{Segments, gather};
 use crate::{Error, Random, Result};
 
@@ -81,14 +83,6 @@ impl SentenceReader {
         Ok(Self { sizes, parameters })
     }
 
-    /// A copy that shares its tensors, and learns with it.
-    pub fn shared(&self) -> Self {
-        Self {
-            sizes: self.sizes.clone(),
-            parameters: self.parameters.clone(),
-        }
-    }
-
     fn forward(&self, pooled: Embeddings, states: &TokenStates) -> Result<Tensor> {
         let out = self.parameters[OUT].as_tensor();
         let device = out.device();
@@ -101,9 +95,12 @@ impl SentenceReader {
     }
 }
 
+/// What keeps a row of zeros from being divided by 0.
+const TINY: f32 = 1e-12;
+
 /// Rows scaled to length 1.
 pub(super) fn unit(rows: &Tensor) -> Result<Tensor> {
-    let length = (rows.sqr()?.sum_keepdim(1)? + 1e-12)?.sqrt()?;
+    let length = (rows.sqr()?.sum_keepdim(1)? + f64::from(TINY))?.sqrt()?;
     Ok(rows.broadcast_div(&length)?)
 }
 
@@ -147,16 +144,25 @@ impl SentenceNetwork for SentenceReader {
     }
 }
 
-/// An encoder with a learned reader on top.
+/// An encoder with a learned reader on top, packed to read.
 pub struct SentenceEncoder {
     base: Arc<dyn Encoder>,
-    reader: SentenceReader,
+    read: BothWays,
+    out: Panels,
+    hidden: usize,
 }
 
 impl SentenceEncoder {
     /// Puts a reader on top of the encoder that it was trained with.
-    pub fn new(base: Arc<dyn Encoder>, reader: SentenceReader) -> Self {
-        Self { base, reader }
+    pub fn new(base: Arc<dyn Encoder>, reader: &SentenceReader) -> Result<Self> {
+        let Sizes { dim, hidden } = reader.sizes;
+        let values = values(&reader.parameters)?;
+        Ok(Self {
+            read: BothWays::new(&values, NAME, dim, hidden),
+            out: Panels::new(&values[OUT], hidden, 0..hidden),
+            base,
+            hidden,
+        })
     }
 }
 
@@ -173,8 +179,18 @@ impl Encoder for SentenceEncoder {
         if texts.is_empty() {
             return Ok(Embeddings::new(Vec::new(), self.dim()));
         }
-        let rows = self.reader.vectors(&self.base, texts)?;
-        Ok(Embeddings::new(rows.flatten_all()?.to_vec1()?, self.dim()))
+        let dim = self.dim();
+        let mut rows = self.base.encode(texts)?.into_values();
+        let read = self.read.read(&self.base.token_states(texts)?);
+        let mut told = vec![0.0; rows.len()];
+        let row = |i: usize| &read[i * self.hidden..][..self.hidden];
+        self.out.product(row, &mut told);
+        for (row, told) in rows.chunks_exact_mut(dim).zip(told.chunks_exact(dim)) {
+            row.iter_mut().zip(told).for_each(|(x, y)| *x += y);
+            let length = (row.iter().map(|x| x * x).sum::<f32>() + TINY).sqrt();
+            row.iter_mut().for_each(|x| *x /= length);
+        }
+        Ok(Embeddings::new(rows, dim))
     }
 }
 
@@ -232,7 +248,7 @@ mod tests {
         let reader = SentenceReader::new(sizes, &mut Random::new(1), &Device::Cpu)?;
         let texts = ["who is the spouse of Ann", ""];
         let plain = base.encode(&texts)?;
-        let ours = SentenceEncoder::new(base.clone(), reader).encode(&texts)?;
+        let ours = SentenceEncoder::new(base.clone(), &reader)?.encode(&texts)?;
         for (a, b) in plain.values().iter().zip(ours.values()) {
             assert!((a - b).abs() < 1e-5);
         }
@@ -254,6 +270,11 @@ mod tests {
                 .zip(&rows[1])
                 .any(|(a, b)| (a - b).abs() > 1e-3)
         );
+        // packed it tells the same
+        let packed = SentenceEncoder::new(Arc::clone(&base), &reader)?.encode(&texts)?;
+        for (a, b) in packed.values().iter().zip(rows.iter().flatten()) {
+            assert!((a - b).abs() < 1e-5, "{a} {b}");
+        }
         let triplets = [Triplet {
             question: 2,
             positive: 0,

@@ -75,12 +75,16 @@ impl Sequences {
         self.tokens
     }
 
-    fn longest(&self) -> usize {
+    pub(crate) fn longest(&self) -> usize {
         self.order.first().map_or(0, |&i| self.lengths[i])
     }
 
     /// The sequences that take step `step`, each with the token it reads.
-    fn at(&self, step: usize, order: Order) -> impl Iterator<Item = (usize, usize)> + '_ {
+    pub(crate) fn at(
+        &self,
+        step: usize,
+        order: Order,
+    ) -> impl Iterator<Item = (usize, usize)> + '_ {
         let going = self
             .order
             .iter()

@@ -212,7 +212,7 @@ fn open_sentences(model: &Path, base: Arc<dyn Encoder>) -> Result<Arc<dyn Encode
         Ok(found) if found.method == SentenceReader::METHOD => {
             let learned: Checkpoint<SentenceReader> = Checkpoint::load(&folder, &Device::Cpu)?;
             learned.check_encoder(&*base)?;
-            Ok(Arc::new(SentenceEncoder::new(base, learned.network)))
+            Ok(Arc::new(SentenceEncoder::new(base, &learned.network)?))
         }
         // a whole model, as a transformer that was fine-tuned is kept
         _ => Ok(encode::open(

@@ -551,7 +551,7 @@ impl Lesson for OnTop<'_> {
     }
 
     fn judge(&self, network: &SentenceReader) -> Result<Spoken> {
-        let encoder = SentenceEncoder::new(Arc::clone(&self.base), network.shared());
+        let encoder = SentenceEncoder::new(Arc::clone(&self.base), network)?;
         self.common.judge(self.base.dim(), |texts| {
             Ok(encoder.encode(texts)?.into_values())
         })
