@@ -112,8 +112,8 @@ def benchmarks(ledger):
 
 
 def harder(ledger):
-    parts = ("PQ-2H", "PQL-2H", "PQL-3H")
-    paths = [hit(ledger, f"{part} test") for part in (*parts, "PQ-3H")]
+    parts = ("PQ-2H", "PQ-3H", "PQL-2H", "PQL-3H")
+    paths = [hit(ledger, f"{part} test") for part in parts]
     learned = [figure(ledger.cell("GNN2R", part, "Hit@1")) for part in parts]
     web = figure(ledger.cell("GNN2R", "WebQSP", "Hit@1"))
     (forms,) = ledger.said("Logical forms", r"\| all \| 800 \|.*?\| ([\d.]+)% \| [\d.]+% \|\n")

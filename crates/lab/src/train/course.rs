@@ -24,6 +24,25 @@ const SAVE_EVERY: Duration = Duration::from_secs(60);
 /// The key under which a stopped run's state lies among the training notes.
 const STATE: &str = "state";
 
+/// The network of the checkpoint `init`, to go on from: one of the encoder and the shapes that
+/// `description` has.
+pub(super) fn begun<N: Kept>(
+    init: &Path,
+    description: &Description<N::Sizes>,
+    device: &Device,
+) -> Result<N> {
+    let given: Checkpoint<N> = Checkpoint::load(init, device)?;
+    let found = &given.description;
+    let same_encoder = found.encoder == description.encoder;
+    if !same_encoder || N::shapes(&found.sizes) != N::shapes(&description.sizes) {
+        return Err(Error::BadSetting(format!(
+            "the network in `{}` has other sizes or another encoder",
+            init.display()
+        )));
+    }
+    Ok(given.network)
+}
+
 /// What a network learns from, and how good it is.
 pub(super) trait Lesson {
     /// The network.

@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use wherefore::graph::{EntityId, Graph, Hop, PathFinder, Subgraph};
 use wherefore::link::{Names, NamesConfig};
-use wherefore::model::checkpoint::{self, Checkpoint, Description, Kept};
+use wherefore::model::checkpoint::{self, Description};
 use wherefore::model::encode::TokenStates;
 use wherefore::model::optimise::AdamWConfig;
 use wherefore::model::qr_gat::Table;
@@ -42,7 +42,7 @@ use wherefore::verify::Rules;
 use wherefore::{Pipeline, Question};
 
 use super::config::Settings;
-use super::course::{Course, Lesson, batches, best, check_course};
+use super::course::{Course, Lesson, batches, begun, best, check_course};
 use super::labels::{Labels, Supervision};
 use super::{Epoch, Progress, Task, checksum, work_folder};
 use crate::error::{Error, Result};
@@ -362,16 +362,7 @@ impl Lesson for Run<'_> {
             let mut random = Random::stream(self.config.seed, 0);
             return Ok(Network::new(sizes.clone(), &mut random, self.device)?);
         };
-        let given: Checkpoint<Network> = Checkpoint::load(init, self.device)?;
-        let found = &given.description;
-        let same = found.encoder == self.description.encoder;
-        if !same || Network::shapes(&found.sizes) != Network::shapes(sizes) {
-            return Err(Error::BadSetting(format!(
-                "the network in `{}` has other sizes or another encoder",
-                init.display()
-            )));
-        }
-        Ok(given.network)
+        begun(init, &self.description, self.device)
     }
 
     fn batches(&self, epoch: u32) -> Vec<Vec<usize>> {

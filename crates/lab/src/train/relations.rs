@@ -26,7 +26,7 @@ use wherefore::model::tensor::{Device, Tensor};
 use wherefore::model::{Embeddings, Random, encode};
 
 use super::config::Settings;
-use super::course::{Course, Lesson, batches, best, check_course};
+use super::course::{Course, Lesson, batches, begun, best, check_course};
 use super::relation_pairs::{PairTrainConfig, RankedPairs, pairs};
 use super::{Epoch, Progress, Task, work_folder};
 use crate::error::{Error, Result};
@@ -330,6 +330,10 @@ impl<'a> Run<'a> {
         description
             .training
             .insert("learned_from".into(), json!(learn.len()));
+        if let Some(init) = task.init {
+            let init = json!(checkpoint::read_description(init)?);
+            description.training.insert("init".into(), init);
+        }
         Ok(Self {
             task,
             config,
@@ -414,6 +418,9 @@ impl Lesson for Run<'_> {
     }
 
     fn first_network(&self) -> Result<RelationMatcher> {
+        if let Some(init) = self.task.init {
+            return begun(init, &self.description, self.device);
+        }
         let mut random = Random::stream(self.config.seed, 0);
         let sizes = self.config.sizes.clone();
         Ok(RelationMatcher::new(sizes, &mut random, self.device)?)
@@ -607,5 +614,26 @@ mod tests {
         let links = linker.link(&question, &graph).unwrap();
         let ranked = retriever.rank(&question, &links, &graph).unwrap();
         assert_eq!(graph.relation_label(ranked[0].0).unwrap(), "coached by");
+        // one step from there, and it knows what it knew; another shape is refused
+        let more = place.path().join("more");
+        let task = Task {
+            out: &more,
+            init: Some(&out),
+            ..task
+        };
+        let mut config = RelationTrainConfig {
+            epochs: 1,
+            ..config
+        };
+        config.optimiser.learning_rate = 1e-9;
+        let trained = relations(&task, &config, &Device::Cpu, &mut |_| {}).unwrap();
+        assert_eq!(trained.best.recall_at_1, 1.0);
+        config.sizes.buckets = 256;
+        let task = Task {
+            out: &place.path().join("other"),
+            ..task
+        };
+        let refused = relations(&task, &config, &Device::Cpu, &mut |_| {}).unwrap_err();
+        assert!(refused.to_string().contains("other sizes"), "{refused}");
     }
 }

@@ -19,7 +19,7 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::json;
-use wherefore::model::checkpoint::{self, Checkpoint, Description};
+use wherefore::model::checkpoint::{self, Description};
 use wherefore::model::qr_gat::{Subgraph, Table, loss};
 use wherefore::model::scoring::TripleNetwork;
 use wherefore::model::tensor::{Device, Tensor};
@@ -28,7 +28,7 @@ use wherefore::retrieve::network::NEIGHBOURHOOD;
 use wherefore::retrieve::{entity_texts_to_vectors, relation_texts_to_vectors};
 
 use super::config::{TrainConfig, Usual};
-use super::course::{Course, Lesson, batches, best};
+use super::course::{Course, Lesson, batches, begun, best};
 use super::examples::Example;
 use super::judge::{Judge, Judged};
 use super::targets::{entity_targets, targets};
@@ -174,17 +174,8 @@ impl<N: Pupil> Lesson for Run<'_, N> {
             let mut random = Random::stream(self.config.seed, 0);
             return Ok(N::untrained(sizes.clone(), &mut random, self.device)?);
         };
-        let given: Checkpoint<N> = Checkpoint::load(init, self.device)?;
-        let found = &given.description;
-        let same_encoder = found.encoder == self.description.encoder;
-        if !same_encoder || N::shapes(&found.sizes) != N::shapes(sizes) {
-            return Err(Error::BadSetting(format!(
-                "the network in `{}` has other sizes or another encoder",
-                init.display()
-            )));
-        }
         // the bias as it is while positive triples count more
-        let given = given.network;
+        let given: N = begun(init, &self.description, self.device)?;
         Ok(given.with_lower_bias(-self.config.positive_weight.ln())?)
     }
 

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use wherefore::model::checkpoint::{self, Checkpoint, Description};
+use wherefore::model::checkpoint::{self, Description};
 use wherefore::model::encode::TokenStates;
 use wherefore::model::gnn2r::{Batch, Config, Network, Pair, Reader, Shape, margin_loss};
 use wherefore::model::tensor::{Device, Tensor};
@@ -25,7 +25,7 @@ use wherefore::retrieve::gnn2r::ANSWERING;
 use wherefore::retrieve::network::NEIGHBOURHOOD;
 use wherefore::retrieve::relation_texts_to_states;
 
-use super::course::{Course, Lesson, batches, best};
+use super::course::{Course, Lesson, batches, begun, best};
 use super::examples::{Example, HEAD, TAIL};
 use super::{Epoch, Material, Progress, Task, topic_flags, work_folder};
 use crate::error::{Error, Result};
@@ -244,15 +244,7 @@ impl Lesson for Run<'_> {
             let mut random = Random::stream(self.config.seed, 0);
             return Ok(Network::new(sizes, &mut random, self.device)?);
         };
-        let given: Checkpoint<Network> = Checkpoint::load(init, self.device)?;
-        let found = &given.description;
-        if found.encoder != self.description.encoder || found.sizes != sizes {
-            return Err(Error::BadSetting(format!(
-                "the network in `{}` has other sizes or another encoder",
-                init.display()
-            )));
-        }
-        Ok(given.network)
+        begun(init, &self.description, self.device)
     }
 
     fn batches(&self, epoch: u32) -> Vec<Vec<usize>> {
