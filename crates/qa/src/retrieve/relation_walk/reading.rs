@@ -21,6 +21,9 @@ const TELLING: [&str; 6] = ["about", "name", "when", "where", "who", "whom"];
 /// Words of the question that are used.
 const MAX_WORDS: usize = 16;
 
+/// So many words and a topic are no sentence.
+const FEW: usize = 5;
+
 /// A word beside the topic.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Word {
@@ -148,7 +151,8 @@ fn is_possessive(after: &str) -> bool {
 }
 
 /// The place of the word for what is asked for, and where its phrase begins: the noun after `which`
-/// or `what`, or after `who is the`; else the word that asks, or the first noun if none does.
+/// or `what`, or after `who is the`; else the word that asks, or the first noun of a few words
+/// that ask nothing.
 fn target(words: &[String], taken: &dyn Fn(usize) -> bool) -> Option<(usize, usize)> {
     let is = |i: usize, list: &[&str]| words.get(i).is_some_and(|w| list.contains(&w.as_str()));
     for i in (0..words.len()).filter(|&i| !taken(i)) {
@@ -173,9 +177,11 @@ fn target(words: &[String], taken: &dyn Fn(usize) -> bool) -> Option<(usize, usi
             return noun(words, i, taken);
         }
     }
-    // nothing asks: `rivers in Hungary`
-    let asks = |word: &String| kind(word) == Kind::Asking;
-    (!words.iter().any(asks))
+    // a few words that ask nothing, on one side of the topic: `rivers in Hungary`
+    let free: Vec<usize> = (0..words.len()).filter(|&i| !taken(i)).collect();
+    let together = free.windows(2).all(|two| two[0] + 1 == two[1]);
+    let asks = free.iter().any(|&i| kind(&words[i]) == Kind::Asking);
+    (together && !asks && free.len() <= FEW)
         .then(|| after_topic(words, 0, taken).or_else(|| noun(words, 0, taken)))?
 }
 
@@ -254,6 +260,25 @@ mod tests {
         assert_eq!(told(&reading), ["acted", "films", "released", "years"]);
         assert_eq!(asked(&reading), Some("years"));
         assert!(!reading.touching);
+    }
+
+    #[test]
+    fn a_few_words_ask_for_their_noun() {
+        let target = |text: &str, topic: &str| asked(&read(text, topic)).map(str::to_owned);
+        assert_eq!(
+            target("rivers in Hungary", "Hungary").as_deref(),
+            Some("rivers")
+        );
+        assert_eq!(
+            target("Hungary rivers", "Hungary").as_deref(),
+            Some("rivers")
+        );
+        assert_eq!(
+            target("list the rivers of Hungary", "Hungary").as_deref(),
+            Some("rivers")
+        );
+        let both_sides = "the writer of Alien also wrote movies";
+        assert_eq!(target(both_sides, "Alien"), None);
     }
 
     #[test]
