@@ -141,7 +141,7 @@ if has metaqa; then
         done
         train "metaqa-$hops" metaqa --questions "$work/metaqa-$hops/qa_train.txt" \
             --valid "$work/metaqa-$hops/qa_valid.txt" --set epochs=3
-        run "metaqa-$hops" "metaqa-$hops" metaqa "$from/qa_test.txt" --limit 1000
+        run "metaqa-$hops" "metaqa-$hops" metaqa "$from/qa_test.txt" --limit 500
     done
 fi
 if has cost; then

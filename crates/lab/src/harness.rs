@@ -14,7 +14,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
-use std::io::{BufWriter, Write};
+use std::io::{BufWriter, Read, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
@@ -108,7 +108,7 @@ fn models_in(config: &serde_json::Value) -> Result<BTreeMap<String, String>> {
         match value {
             serde_json::Value::String(path) => {
                 let folder = checkpoint::in_place(Path::new(path));
-                if checkpoint::exists(&folder) {
+                if folder.join("config.json").is_file() {
                     found.insert(path.clone(), checksum(&folder)?);
                 }
             }
@@ -123,6 +123,7 @@ fn models_in(config: &serde_json::Value) -> Result<BTreeMap<String, String>> {
 /// What tells the files of a folder, and of the folders in it, from others.
 fn checksum(folder: &Path) -> Result<String> {
     let mut hash = Xxh3Default::new();
+    let mut block = vec![0; 1 << 20];
     let mut open = vec![folder.to_owned()];
     while let Some(folder) = open.pop() {
         let entries = std::fs::read_dir(&folder).map_err(Error::io("read", &folder))?;
@@ -133,9 +134,17 @@ fn checksum(folder: &Path) -> Result<String> {
         paths.sort_unstable();
         for path in paths {
             hash.update(path.file_name().unwrap_or_default().as_encoded_bytes());
-            match path.is_dir() {
-                true => open.push(path),
-                false => hash.update(&std::fs::read(&path).map_err(Error::io("read", &path))?),
+            if path.is_dir() {
+                open.push(path);
+                continue;
+            }
+            let mut file = File::open(&path).map_err(Error::io("read", &path))?;
+            loop {
+                let count = file.read(&mut block).map_err(Error::io("read", &path))?;
+                if count == 0 {
+                    break;
+                }
+                hash.update(&block[..count]);
             }
         }
     }
@@ -593,6 +602,9 @@ mod tests {
         let model = folder.path().join("model");
         let config = serde_json::json!({"retrieve": {"kind": "gnn2r", "model": model}});
         assert!(models_in(&config).unwrap().is_empty());
+        // a file, or a folder that is no checkpoint
+        let others = serde_json::json!([file!(), folder.path(), "static", 3]);
+        assert!(models_in(&others).unwrap().is_empty());
         std::fs::create_dir_all(model.join("sentences")).unwrap();
         std::fs::write(model.join("config.json"), "{}").unwrap();
         std::fs::write(model.join("model.safetensors"), "a").unwrap();
