@@ -17,11 +17,11 @@ for part in train valid test; do
 done
 
 if [ "${2:-}" = train ]; then
-    "$wherefore" train qr-gat --graph "$work/world" --questions "$work/train.jsonl" \
-        --valid "$work/valid.jsonl" --out "$work/checkpoint" --set epochs=3 \
-        --set neighbourhood.hops=3 --set neighbourhood.max_entities=300 --set batch_questions=8 \
-        --set optimiser.learning_rate=0.002 --set positive_weight=10 --set valid_questions=150 \
-        --set sizes.hidden=64 --set sizes.layers=3 --set supervision=relation-paths
+    "$wherefore" train gnn2r --graph "$work/world" --questions "$work/train.jsonl" \
+        --valid "$work/valid.jsonl" --out "$work/checkpoint" --set epochs=8 --set patience=3 \
+        --set neighbourhood.hops=3 --set neighbourhood.max_entities=400 --set sizes.hidden=64 \
+        --set optimiser.learning_rate=0.001 --set answering.trails.max_length=3 \
+        --set sentences.hidden=64 --set sentences.epochs=8 --set sentences.margin=0.1
 fi
 
 run() { # NAME QUESTIONS [OPTIONS]
