@@ -280,6 +280,8 @@ mod tests {
         TrailConfig {
             max_length,
             shortest_only,
+            // five entities and eight triples have more ways than are ever wanted
+            max_trails: 1_000_000,
             ..TrailConfig::default()
         }
     }
