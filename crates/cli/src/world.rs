@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use wherefore_graph::{Input, LoadOptions, Store, load};
+use wherefore_model::models::user_cache;
 
 /// What it is called where a graph is asked for.
 pub(crate) const NAME: &str = "@world";
@@ -23,13 +24,7 @@ const PACKED: &[u8] = include_bytes!("../../../data/sample/world.ttl.xz");
 
 /// The graph folder; made on first use.
 pub(crate) fn folder() -> anyhow::Result<PathBuf> {
-    let cache = std::env::var_os("XDG_CACHE_HOME")
-        .map(PathBuf::from)
-        .filter(|path| path.is_absolute())
-        .or_else(|| Some(std::env::home_dir()?.join(".cache")))
-        .filter(|path| path.is_absolute())
-        .unwrap_or_else(std::env::temp_dir);
-    unpacked(&cache.join("wherefore-samples")).or_else(|first| {
+    unpacked(&user_cache().join("wherefore-samples")).or_else(|first| {
         // nowhere to keep it: a place that is there for this run
         let own = std::env::temp_dir().join(format!("wherefore-samples-{}", user()));
         unpacked(&own).map_err(|_| first)

@@ -124,25 +124,22 @@ fn gnn2r_learns_both_steps_with_one_command_and_shows_its_rationale() {
     let dir = tempfile::tempdir().unwrap();
     let (graph, questions) = family(dir.path());
     let model = dir.path().join("model");
-    let train = || {
-        let mut train = command(&["train", "gnn2r", "--json"], &[]);
-        train.arg("--graph").arg(&graph);
-        train.arg("--questions").arg(&questions);
-        train.arg("--out").arg(&model);
-        for setting in [
-            "sizes.hidden=32",
-            "epochs=4",
-            "batch_questions=8",
-            "optimiser.learning_rate=0.005",
-            "answering.trails.max_length=1",
-            "sentences.epochs=2",
-            "sentences.hidden=16",
-        ] {
-            train.args(["--set", setting]);
-        }
-        train.output().unwrap()
-    };
-    let done = train();
+    let mut train = command(&["train", "gnn2r", "--json"], &[]);
+    train.arg("--graph").arg(&graph);
+    train.arg("--questions").arg(&questions);
+    train.arg("--out").arg(&model);
+    for setting in [
+        "sizes.hidden=32",
+        "epochs=4",
+        "batch_questions=8",
+        "optimiser.learning_rate=0.005",
+        "answering.trails.max_length=1",
+        "sentences.epochs=2",
+        "sentences.hidden=16",
+    ] {
+        train.args(["--set", setting]);
+    }
+    let done = train.output().unwrap();
     assert!(done.status.success(), "{done:?}");
     let report: serde_json::Value = serde_json::from_slice(&done.stdout).unwrap();
     assert!(model.join("sentences/config.json").exists(), "{report}");

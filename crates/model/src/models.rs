@@ -97,8 +97,8 @@ pub fn models_folder() -> PathBuf {
     user_cache().join("wherefore-models")
 }
 
-/// The user's cache folder.
-pub(crate) fn user_cache() -> PathBuf {
+/// The user's cache folder; a folder for what need not last, where the user has none.
+pub fn user_cache() -> PathBuf {
     std::env::var_os("XDG_CACHE_HOME")
         .map(PathBuf::from)
         .filter(|path| path.is_absolute())
