@@ -170,7 +170,7 @@ fn predicted(form: &FormAnswer, graph: &dyn Graph) -> Result<Vec<PredictedAnswer
         );
         answers.push(PredictedAnswer {
             name,
-            score: Some(form.confidence),
+            score: Some(answer.confidence),
         });
     }
     Ok(answers)

@@ -145,19 +145,7 @@ pub fn save<N: Kept>(
     optimiser: Option<&AdamW>,
 ) -> Result<()> {
     replace(folder, |aside| {
-        let text = serde_json::to_string_pretty(description);
-        let text = text.map_err(|error| Error::BadCheckpoint {
-            path: aside.join(CONFIG),
-            reason: error.to_string(),
-        })?;
-        let config = aside.join(CONFIG);
-        fs::write(&config, text + "\n").map_err(Error::io("write", &config))?;
-        let tensors: HashMap<String, Tensor> = network
-            .parameters()
-            .iter()
-            .map(|(name, var)| (name.clone(), var.as_tensor().clone()))
-            .collect();
-        write(&aside.join(MODEL), tensors, None)?;
+        write_into(aside, description, network)?;
         if let Some(optimiser) = optimiser {
             let taken = ("steps".to_owned(), optimiser.taken().to_string());
             write(
@@ -168,6 +156,27 @@ pub fn save<N: Kept>(
         }
         Ok(())
     })
+}
+
+/// Writes description and network into a folder that [`replace`] is filling.
+pub fn write_into<N: Kept>(
+    folder: &Path,
+    description: &Description<N::Sizes>,
+    network: &N,
+) -> Result<()> {
+    let config = folder.join(CONFIG);
+    let text = serde_json::to_string_pretty(description);
+    let text = text.map_err(|error| Error::BadCheckpoint {
+        path: config.clone(),
+        reason: error.to_string(),
+    })?;
+    fs::write(&config, text + "\n").map_err(Error::io("write", &config))?;
+    let tensors: HashMap<String, Tensor> = network
+        .parameters()
+        .iter()
+        .map(|(name, var)| (name.clone(), var.as_tensor().clone()))
+        .collect();
+    write(&folder.join(MODEL), tensors, None)
 }
 
 /// Puts a folder that `write` fills in place of what is there, if anything: aside first, so that a

@@ -19,6 +19,7 @@ pub mod relation_plan;
 pub mod relations;
 pub mod scoring;
 pub mod tensor;
+pub mod tuned;
 
 pub use encode::{Embeddings, Encoder};
 pub use error::{Error, Result};

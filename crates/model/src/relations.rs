@@ -13,8 +13,13 @@
 //! seen is still compared by its words. P_q and P_r begin as one random projection, T at 0: what
 //! has learned nothing ranks by the encoder's own similarity.
 //!
+//! Or the encoder itself learns ([`TunedMatcher`]), as in the paper; what comes of it is again a
+//! [`RelationMatcher`], with [`Sizes::tuned`], and the encoder that belongs to it.
+//!
 //! Tensors: `question.encoder`, `relation.encoder` `[width, dim]`, `question.features`,
 //! `relation.features` `[buckets, width]`, `near` `[2]`.
+
+mod tuned;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,6 +32,8 @@ use crate::checkpoint::Kept;
 use crate::encode::Embeddings;
 use crate::tensor::{Segments, gather, segment_sum};
 use crate::{Error, Random, Result};
+
+pub use tuned::TunedMatcher;
 
 /// How much sharper scores are than cosines when nothing is learned yet.
 const SHARPNESS: f32 = 8.0;
@@ -41,6 +48,8 @@ pub struct Sizes {
     pub width: usize,
     /// Rows that features are hashed into.
     pub buckets: usize,
+    /// Whether the encoder was fine-tuned, and lies with the checkpoint.
+    pub tuned: bool,
 }
 
 impl Default for Sizes {
@@ -49,6 +58,7 @@ impl Default for Sizes {
             dim: 256,
             width: 128,
             buckets: 1 << 15,
+            tuned: false,
         }
     }
 }
@@ -60,6 +70,16 @@ pub struct Featured {
     pub rows: Embeddings,
     /// Hashed features of each text.
     pub features: Vec<Vec<u32>>,
+}
+
+impl Default for Featured {
+    /// No text.
+    fn default() -> Self {
+        Self {
+            rows: Embeddings::new(Vec::new(), 1),
+            features: Vec::new(),
+        }
+    }
 }
 
 /// Which relations lie near the entities of each question: (question, relation, steps from 0).
@@ -172,23 +192,27 @@ impl RelationMatcher {
     /// Scores, `[questions, relations]`.
     pub fn scores(&self, questions: &Tensor, relations: &Tensor, near: &Near) -> Result<Tensor> {
         let scores = questions.matmul(&relations.t()?)?;
-        let (rows, columns) = scores.dims2()?;
-        let weights = self.parameters[NEAR].as_tensor();
-        let mut sum = scores;
-        for step in 0..2u8 {
-            let mut flags = vec![0f32; rows * columns];
-            for &(question, relation, at) in near {
-                if at == step {
-                    flags[question as usize * columns + relation as usize] = 1.0;
-                }
-            }
-            let flags = Tensor::from_vec(flags, (rows, columns), &Device::Cpu)?
-                .to_device(weights.device())?;
-            let weight = weights.narrow(0, usize::from(step), 1)?.reshape((1, 1))?;
-            sum = (sum + flags.broadcast_mul(&weight)?)?;
-        }
-        Ok(sum)
+        with_near(scores, self.parameters[NEAR].as_tensor(), near)
     }
+}
+
+/// Adds the two `weights` to the scores of the relations that lie near.
+fn with_near(scores: Tensor, weights: &Tensor, near: &Near) -> Result<Tensor> {
+    let (rows, columns) = scores.dims2()?;
+    let mut sum = scores;
+    for step in 0..2u8 {
+        let mut flags = vec![0f32; rows * columns];
+        for &(question, relation, at) in near {
+            if at == step {
+                flags[question as usize * columns + relation as usize] = 1.0;
+            }
+        }
+        let flags =
+            Tensor::from_vec(flags, (rows, columns), &Device::Cpu)?.to_device(weights.device())?;
+        let weight = weights.narrow(0, usize::from(step), 1)?.reshape((1, 1))?;
+        sum = (sum + flags.broadcast_mul(&weight)?)?;
+    }
+    Ok(sum)
 }
 
 /// Cross entropy against the even distribution over each question's gold relations, a scalar.
@@ -275,6 +299,7 @@ mod tests {
             dim: 5,
             width: 4,
             buckets: 7,
+            tuned: false,
         };
         let matcher = RelationMatcher::new(sizes.clone(), &mut Random::new(3), &Device::Cpu)?;
         let questions = featured(

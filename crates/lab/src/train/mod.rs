@@ -2,9 +2,10 @@
 //!
 //! [`network`] trains QR-GAT, the distance scorer and PNA, [`relation_plan`] the path writer,
 //! [`gnn2r`] both steps of GNN2R, [`relations`] AMAR's relation retriever, and [`amar()`] the network
-//! that writes forms. All networks go through one loop, `course.rs`. The neighbourhood of every question is cut out once (`examples.rs`). Order, dropout and
-//! initial weights follow from the seed. All that a stopped run needs to go on lies in
-//! `CKPT.training`, which goes when the training has come to its end.
+//! that writes forms. All networks go through one loop, `course.rs`. The neighbourhood of every
+//! question is cut out once (`examples.rs`). Order, dropout and initial weights follow from the seed.
+//! All that a stopped run needs to go on lies in `CKPT.training`, which goes when the training has
+//! come to its end.
 
 mod amar;
 mod config;
@@ -15,6 +16,7 @@ mod judge;
 mod labels;
 mod relation_pairs;
 mod relation_plan;
+mod relation_tuning;
 mod relations;
 mod targets;
 mod triples;
@@ -43,6 +45,7 @@ pub use judge::Judged;
 pub use labels::{Labels, Refined, Supervision};
 pub use relation_pairs::{PairTrainConfig, RankedPairs};
 pub use relation_plan::{JudgedPlan, RelationPlanTrainConfig, TrainedPlan, relation_plan};
+pub use relation_tuning::TuneConfig;
 pub use relations::{Ranked, RelationTrainConfig, TrainedRelations, gold_relations, relations};
 pub use triples::{Pupil, Scores, network};
 

@@ -14,16 +14,16 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use wherefore::logic::aspects::{PAIRS, relation_texts, token_words};
+use wherefore::logic::aspects::{PAIRS, token_words};
+use wherefore::model::Random;
 use wherefore::model::checkpoint::{self, Description};
 use wherefore::model::optimise::AdamWConfig;
 use wherefore::model::relation_pairs::{PairScorer, Sizes, Words};
 use wherefore::model::relations::{RelationMatcher, loss};
 use wherefore::model::tensor::Tensor;
-use wherefore::model::{Random, encode};
 
 use super::course::{Course, Lesson, batches, check_course};
-use super::relations::{Asked, Run};
+use super::relations::{Asked, Run, found};
 use super::{Epoch, Progress};
 use crate::error::{Error, Result};
 
@@ -143,10 +143,9 @@ struct Pairs<'a> {
 
 impl<'a> Pairs<'a> {
     fn prepare(run: &'a Run<'a>, matcher: &RelationMatcher) -> Result<Self> {
-        let encoder = encode::open(&run.config.encoder)?;
-        let texts = relation_texts(run.task.graph)?;
-        let names: Vec<&str> = texts.iter().map(String::as_str).collect();
-        let relations = token_words(&*encoder, &names)?;
+        let encoder = &run.encoder;
+        let names: Vec<&str> = run.names.iter().map(String::as_str).collect();
+        let relations = token_words(&**encoder, &names)?;
         let mut sizes = run.config.pairs.sizes.clone();
         sizes.dim = encoder.dim();
         sizes.candidates = sizes.candidates.min(names.len());
@@ -170,7 +169,7 @@ impl<'a> Pairs<'a> {
                 gold.push((found.collect(), wanted.len()));
             }
             Ok(Candidates {
-                words: token_words(&*encoder, &names)?,
+                words: token_words(&**encoder, &names)?,
                 ranked,
                 gold,
             })
@@ -252,16 +251,10 @@ impl Lesson for Pairs<'_> {
                     let mixed: Vec<f32> = (ranked.iter().zip(&row))
                         .map(|((_, first), more)| first + sum.mix * more)
                         .collect();
-                    let found = |k: usize| {
-                        let before = |&&place: &&u32| {
-                            let score = mixed[place as usize];
-                            mixed.iter().filter(|s| **s > score).count() < k
-                        };
-                        gold.iter().filter(before).count() as f64 / *total as f64
-                    };
-                    sum.recall_at_1 += found(1) / all.len() as f64;
-                    sum.recall_at_5 += found(5) / all.len() as f64;
-                    sum.recall_at_10 += found(10) / all.len() as f64;
+                    let share = |k: usize| found(&mixed, gold, k) as f64 / *total as f64;
+                    sum.recall_at_1 += share(1) / all.len() as f64;
+                    sum.recall_at_5 += share(5) / all.len() as f64;
+                    sum.recall_at_10 += share(10) / all.len() as f64;
                 }
             }
         }

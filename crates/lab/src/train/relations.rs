@@ -7,27 +7,30 @@
 //! Gold relations are those of the gold form, or else of the gold triples and paths. The softmax
 //! runs over all relations of the graph where there are at most `negatives`; else over the gold
 //! ones of the step, as many of the hardest by the present network, and random ones. After each
-//! pass the validation questions are ranked; what counts is recall at 10, then at 1. Then the
-//! re-ranker of its first candidates is trained (`relation_pairs.rs`).
+//! pass the validation questions are ranked; what counts is recall at 10, then at 1. Where a BERT is
+//! to be fine-tuned, its layers learn in the place of tables (`relation_tuning.rs`). Then the
+//! re-ranker of the first candidates is trained (`relation_pairs.rs`).
 
 use std::fmt;
+use std::sync::Arc;
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use wherefore::graph::{Graph, RelationId};
 use wherefore::link::{Linker, Names, NamesConfig};
-use wherefore::logic::aspects::{masked, near, relation_texts};
+use wherefore::logic::aspects::{ENCODER, masked, near, relation_texts};
 use wherefore::logic::{Form, relation_called};
 use wherefore::model::checkpoint::{self, Checkpoint, Description};
 use wherefore::model::optimise::AdamWConfig;
 use wherefore::model::relations::{Featured, Near, RelationMatcher, Sizes, features, loss};
 use wherefore::model::tensor::{Device, Tensor};
-use wherefore::model::{Embeddings, Random, encode};
+use wherefore::model::{Embeddings, Encoder, Random, encode};
 
 use super::config::Settings;
 use super::course::{Course, Lesson, batches, begun, best, check_course};
 use super::relation_pairs::{PairTrainConfig, RankedPairs, pairs};
+use super::relation_tuning::{TuneConfig, tuned};
 use super::{Epoch, Progress, Task, work_folder};
 use crate::error::{Error, Result};
 use crate::forms::gold_form;
@@ -40,7 +43,7 @@ const BLOCK: usize = 512;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RelationTrainConfig {
-    /// The frozen encoder.
+    /// The encoder, frozen unless it is tuned.
     pub encoder: String,
     /// Sizes of the network; `dim` follows from the encoder.
     pub sizes: Sizes,
@@ -58,6 +61,8 @@ pub struct RelationTrainConfig {
     pub negatives: usize,
     /// Whether relations near the linked entities have a weight of their own.
     pub near: bool,
+    /// How the layers of a BERT learn.
+    pub tune: TuneConfig,
     /// The re-ranker that reads question and relation together.
     pub pairs: PairTrainConfig,
     /// The seed.
@@ -80,6 +85,7 @@ impl Default for RelationTrainConfig {
             batch_questions: 64,
             negatives: 4096,
             near: true,
+            tune: TuneConfig::default(),
             pairs: PairTrainConfig::default(),
             seed: 0,
         }
@@ -100,6 +106,7 @@ impl RelationTrainConfig {
     /// Refuses settings with which nothing can be learned.
     pub fn check(&self) -> Result<()> {
         check_course((self.epochs, self.patience), self.warm_up, &self.optimiser)?;
+        self.tune.check()?;
         self.pairs.check()?;
         let wrong = |what: &str| Err(Error::BadSetting(what.to_owned()));
         if self.batch_questions == 0 || self.negatives < 2 {
@@ -116,6 +123,27 @@ pub struct Ranked {
     pub recall_at_1: f64,
     /// Among the first ten.
     pub recall_at_10: f64,
+}
+
+impl Ranked {
+    /// Adds a question: the scores of all relations, and which of them are gold.
+    pub(super) fn add(&mut self, scores: &[f32], gold: &[u32]) {
+        let share = |k: usize| found(scores, gold, k) as f64 / gold.len() as f64;
+        self.recall_at_1 += share(1);
+        self.recall_at_10 += share(10);
+    }
+
+    /// The mean over `count` questions that were added.
+    pub(super) fn over(&self, count: usize) -> Self {
+        Self {
+            recall_at_1: self.recall_at_1 / count as f64,
+            recall_at_10: self.recall_at_10 / count as f64,
+        }
+    }
+
+    pub(super) fn is_better_than(&self, old: &Self) -> bool {
+        (self.recall_at_10, self.recall_at_1) > (old.recall_at_10, old.recall_at_1)
+    }
 }
 
 impl fmt::Display for Ranked {
@@ -181,18 +209,31 @@ pub fn relations(
 ) -> Result<TrainedRelations> {
     config.check()?;
     let work = work_folder(task)?;
-    let run = Run::prepare(task, config, device, see)?;
-    let course = Course {
-        seed: config.seed,
-        epochs: config.epochs,
-        patience: config.patience,
-        warm_up: config.warm_up,
-        optimiser: config.optimiser.clone(),
-        device,
-        last: work.join("last"),
-        out: task.out,
+    let mut run = Run::prepare(task, config, device, see)?;
+    let epochs = match config.tune.epochs {
+        0 => {
+            run.read_with(Arc::clone(&run.encoder), config.sizes.buckets)?;
+            let course = Course {
+                seed: config.seed,
+                epochs: config.epochs,
+                patience: config.patience,
+                warm_up: config.warm_up,
+                optimiser: config.optimiser.clone(),
+                device,
+                last: work.join("last"),
+                out: task.out,
+            };
+            course.run(&run, see)?
+        }
+        _ => {
+            let epochs = tuned(&run, &work, see)?;
+            if config.pairs.epochs > 0 {
+                let folder = checkpoint::in_place(task.out).join(ENCODER);
+                run.read_with(encode::open(&folder.to_string_lossy())?, 1)?;
+            }
+            epochs
+        }
     };
-    let epochs = course.run(&run, see)?;
     let pair_epochs = match config.pairs.epochs {
         0 => Vec::new(),
         _ => {
@@ -215,8 +256,7 @@ pub fn relations(
 pub(super) struct Asked {
     /// With their mentions masked.
     pub(super) texts: Vec<String>,
-    rows: Embeddings,
-    features: Vec<Vec<u32>>,
+    read: Featured,
     near: Vec<Near>,
     pub(super) gold: Vec<Vec<u32>>,
 }
@@ -227,18 +267,10 @@ impl Asked {
     }
 
     fn featured(&self, batch: &[usize]) -> Featured {
-        let dim = self.rows.dim();
-        let mut rows = Vec::with_capacity(batch.len() * dim);
-        for &i in batch {
-            rows.extend_from_slice(self.rows.row(i));
-        }
-        Featured {
-            rows: Embeddings::new(rows, dim),
-            features: batch.iter().map(|&i| self.features[i].clone()).collect(),
-        }
+        picked(&self.read, batch.iter().copied())
     }
 
-    fn near(&self, batch: &[usize]) -> Near {
+    pub(super) fn near(&self, batch: &[usize]) -> Near {
         (0u32..)
             .zip(batch)
             .flat_map(|(row, &i)| self.near[i].iter().map(move |&(_, r, s)| (row, r, s)))
@@ -246,13 +278,47 @@ impl Asked {
     }
 }
 
+/// Some of the texts.
+fn picked(all: &Featured, texts: impl Iterator<Item = usize> + Clone) -> Featured {
+    let dim = all.rows.dim();
+    let rows = texts.clone().flat_map(|i| all.rows.row(i)).copied();
+    Featured {
+        rows: Embeddings::new(rows.collect(), dim),
+        features: texts.map(|i| all.features[i].clone()).collect(),
+    }
+}
+
+/// Near and gold relations by their places among the `chosen`, which are sorted.
+pub(super) fn among(chosen: &[u32], near: Near, gold: &[Vec<u32>]) -> (Near, Vec<Vec<u32>>) {
+    let place = |relation: u32| chosen.binary_search(&relation).ok().map(|p| p as u32);
+    let near = (near.into_iter())
+        .filter_map(|(row, r, step)| Some((row, place(r)?, step)))
+        .collect();
+    let gold = (gold.iter())
+        .map(|gold| gold.iter().filter_map(|&r| place(r)).collect())
+        .collect();
+    (near, gold)
+}
+
+/// How many of the gold places are among the first `k` by their scores.
+pub(super) fn found(scores: &[f32], gold: &[u32], k: usize) -> usize {
+    let before = |&&r: &&u32| {
+        let score = scores[r as usize];
+        scores.iter().filter(|s| **s > score).count() < k
+    };
+    gold.iter().filter(before).count()
+}
+
 pub(super) struct Run<'a> {
     pub(super) task: &'a Task<'a>,
     pub(super) config: RelationTrainConfig,
     pub(super) device: &'a Device,
-    description: Description<Sizes>,
+    pub(super) encoder: Arc<dyn Encoder>,
     pub(super) learn: Asked,
     pub(super) valid: Asked,
+    /// The words of every relation.
+    pub(super) names: Vec<String>,
+    description: Description<Sizes>,
     relations: Featured,
 }
 
@@ -266,6 +332,7 @@ impl<'a> Run<'a> {
         let encoder = encode::open(&config.encoder)?;
         let mut config = config.clone();
         config.sizes.dim = encoder.dim();
+        config.sizes.tuned = false;
         let linker = Names::new(NamesConfig::default())?;
         let total = task.train.len() + task.valid.len();
         let mut done = 0;
@@ -297,14 +364,9 @@ impl<'a> Run<'a> {
                 done += block.len();
                 see(Progress::Exploring { done, total });
             }
-            let names: Vec<&str> = texts.iter().map(String::as_str).collect();
-            let rows = encoder.encode(&names)?;
             Ok(Asked {
-                rows,
-                features: (texts.iter())
-                    .map(|text| features(text, false, config.sizes.buckets))
-                    .collect(),
                 texts,
+                read: Featured::default(),
                 near: nears,
                 gold,
             })
@@ -315,14 +377,6 @@ impl<'a> Run<'a> {
                 "no question has a gold form, path or triple with relations of this graph".into(),
             ));
         }
-        let texts = relation_texts(task.graph)?;
-        let names: Vec<&str> = texts.iter().map(String::as_str).collect();
-        let relations = Featured {
-            rows: encoder.encode(&names)?,
-            features: (texts.iter())
-                .map(|text| features(text, true, config.sizes.buckets))
-                .collect(),
-        };
         let mut description =
             Description::of::<RelationMatcher>(config.sizes.clone(), encoder.name(), config.seed);
         description.data.clone_from(&task.data);
@@ -338,11 +392,31 @@ impl<'a> Run<'a> {
             task,
             config,
             device,
-            description,
+            encoder,
             learn,
             valid,
-            relations,
+            names: relation_texts(task.graph)?,
+            description,
+            relations: Featured::default(),
         })
+    }
+
+    /// Turns all texts into what the towers take.
+    fn read_with(&mut self, encoder: Arc<dyn Encoder>, buckets: usize) -> Result<()> {
+        let read = |texts: &[String], whole: bool| -> Result<Featured> {
+            let names: Vec<&str> = texts.iter().map(String::as_str).collect();
+            Ok(Featured {
+                rows: encoder.encode(&names)?,
+                features: (texts.iter())
+                    .map(|text| features(text, whole, buckets))
+                    .collect(),
+            })
+        };
+        self.learn.read = read(&self.learn.texts, false)?;
+        self.valid.read = read(&self.valid.texts, false)?;
+        self.relations = read(&self.names, true)?;
+        self.encoder = encoder;
+        Ok(())
     }
 
     /// The `count` best relations of each question with their scores.
@@ -445,25 +519,9 @@ impl Lesson for Run<'_> {
             let relations = network.relations(&self.relations)?;
             return Ok(loss(&network.scores(&asked, &relations, &near)?, &gold)?);
         };
-        let place = |relation: u32| chosen.binary_search(&relation).ok().map(|p| p as u32);
-        let dim = self.relations.rows.dim();
-        let mut rows = Vec::with_capacity(chosen.len() * dim);
-        for &relation in &chosen {
-            rows.extend_from_slice(self.relations.rows.row(relation as usize));
-        }
-        let relations = Featured {
-            rows: Embeddings::new(rows, dim),
-            features: (chosen.iter())
-                .map(|&r| self.relations.features[r as usize].clone())
-                .collect(),
-        };
-        let near = (near.into_iter())
-            .filter_map(|(row, r, step)| Some((row, place(r)?, step)))
-            .collect();
-        let gold: Vec<Vec<u32>> = (gold.iter())
-            .map(|gold| gold.iter().filter_map(|&r| place(r)).collect())
-            .collect();
+        let relations = picked(&self.relations, chosen.iter().map(|&r| r as usize));
         let relations = network.relations(&relations)?;
+        let (near, gold) = among(&chosen, near, &gold);
         Ok(loss(&network.scores(&asked, &relations, &near)?, &gold)?)
     }
 
@@ -478,27 +536,14 @@ impl Lesson for Run<'_> {
                 .to_vec2::<f32>()
                 .map_err(wherefore::model::Error::from)?;
             for (&i, row) in batch.iter().zip(scores) {
-                let gold = &self.valid.gold[i];
-                let found = |k: usize| {
-                    let before = |&&r: &&u32| {
-                        let score = row[r as usize];
-                        row.iter().filter(|s| **s > score).count() < k
-                    };
-                    gold.iter().filter(before).count() as f64 / gold.len() as f64
-                };
-                sum.recall_at_1 += found(1);
-                sum.recall_at_10 += found(10);
+                sum.add(&row, &self.valid.gold[i]);
             }
         }
-        let count = self.valid.len() as f64;
-        Ok(Ranked {
-            recall_at_1: sum.recall_at_1 / count,
-            recall_at_10: sum.recall_at_10 / count,
-        })
+        Ok(sum.over(self.valid.len()))
     }
 
     fn is_better(&self, new: &Ranked, old: &Ranked) -> bool {
-        (new.recall_at_10, new.recall_at_1) > (old.recall_at_10, old.recall_at_1)
+        new.is_better_than(old)
     }
 
     fn keep(&self, network: &RelationMatcher, epochs: &[Epoch<Ranked>]) -> Result<()> {
@@ -512,128 +557,4 @@ impl Lesson for Run<'_> {
 }
 
 #[cfg(test)]
-mod tests {
-    use wherefore::Question;
-    use wherefore::graph::{Graph, toy};
-    use wherefore::link::{Linker, Names, NamesConfig};
-    use wherefore::logic::aspects::RelationRetriever;
-
-    use super::*;
-    use crate::questions::Proof;
-    use crate::train::Labels;
-
-    fn asked(number: usize, question: &str, form: &str) -> GoldQuestion {
-        GoldQuestion {
-            id: number.to_string(),
-            question: question.into(),
-            proof: Proof {
-                logical_form: Some(form.into()),
-                ..Proof::default()
-            },
-            ..GoldQuestion::default()
-        }
-    }
-
-    #[test]
-    fn gold_relations_come_from_the_form_or_else_from_triples() {
-        let graph = toy::graph();
-        let id = |name: &str| graph.relation_named(name).unwrap().unwrap();
-        let question = asked(
-            0,
-            "?",
-            "(JOIN (R won) (JOIN (R mascot_of) (JOIN (R nothing) x)))",
-        );
-        let mut wanted = vec![id("won"), id("mascot_of")];
-        wanted.sort_unstable();
-        assert_eq!(gold_relations(&question, &graph).unwrap(), wanted);
-        let question = GoldQuestion {
-            proof: Proof {
-                relevant: vec![["a", "lost", "b"].map(str::to_owned)],
-                logical_form: Some("null".into()),
-                ..Proof::default()
-            },
-            ..GoldQuestion::default()
-        };
-        assert_eq!(gold_relations(&question, &graph).unwrap(), [id("lost")]);
-    }
-
-    #[test]
-    fn words_that_no_relation_has_are_learned() {
-        let graph = toy::graph();
-        let questions: Vec<GoldQuestion> = [
-            (
-                "who manages the San Francisco Giants",
-                "(JOIN (R coached_by) [San Francisco Giants])",
-            ),
-            (
-                "who manages the Kansas City Royals",
-                "(JOIN (R coached_by) [Kansas City Royals])",
-            ),
-            (
-                "home ground of the San Francisco Giants",
-                "(JOIN (R plays_in) [San Francisco Giants])",
-            ),
-            (
-                "home ground of the Kansas City Royals",
-                "(JOIN (R plays_in) [Kansas City Royals])",
-            ),
-        ]
-        .into_iter()
-        .enumerate()
-        .map(|(i, (question, form))| asked(i, question, form))
-        .collect();
-        let place = tempfile::tempdir().unwrap();
-        let out = place.path().join("relations");
-        let task = Task {
-            graph: &graph,
-            train: &questions,
-            valid: &questions,
-            labels: Labels::Weak(crate::supervise::ShortestPaths::default()),
-            data: serde_json::Map::new(),
-            out: &out,
-            init: None,
-            restart: false,
-        };
-        // 4 of 11 relations a step: gold, hard and random ones
-        let config = RelationTrainConfig {
-            epochs: 30,
-            patience: 30,
-            negatives: 4,
-            sizes: Sizes {
-                buckets: 512,
-                ..Sizes::default()
-            },
-            ..RelationTrainConfig::default()
-        };
-        let trained = relations(&task, &config, &Device::Cpu, &mut |_| {}).unwrap();
-        assert_eq!(trained.questions, 4);
-        assert_eq!(trained.best.recall_at_1, 1.0, "{:?}", trained.epochs.last());
-        let retriever = RelationRetriever::load(&out).unwrap();
-        let question = Question::new("who manages the San Francisco Giants");
-        let linker = Names::new(NamesConfig::default()).unwrap();
-        let links = linker.link(&question, &graph).unwrap();
-        let ranked = retriever.rank(&question, &links, &graph).unwrap();
-        assert_eq!(graph.relation_label(ranked[0].0).unwrap(), "coached by");
-        // one step from there, and it knows what it knew; another shape is refused
-        let more = place.path().join("more");
-        let task = Task {
-            out: &more,
-            init: Some(&out),
-            ..task
-        };
-        let mut config = RelationTrainConfig {
-            epochs: 1,
-            ..config
-        };
-        config.optimiser.learning_rate = 1e-9;
-        let trained = relations(&task, &config, &Device::Cpu, &mut |_| {}).unwrap();
-        assert_eq!(trained.best.recall_at_1, 1.0);
-        config.sizes.buckets = 256;
-        let task = Task {
-            out: &place.path().join("other"),
-            ..task
-        };
-        let refused = relations(&task, &config, &Device::Cpu, &mut |_| {}).unwrap_err();
-        assert!(refused.to_string().contains("other sizes"), "{refused}");
-    }
-}
+mod tests;

@@ -39,7 +39,6 @@ mod one_way;
 mod plan;
 mod reader;
 pub mod sentence;
-pub mod tuned;
 
 use serde::{Deserialize, Serialize};
 

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! t is the encoder's own vector. W_o begins at 0, so that what has learned nothing is the encoder
-//! itself. This is ours: GNN2R fine-tunes a transformer ([`super::tuned`]). A table of token vectors
+//! itself. This is ours: GNN2R fine-tunes a transformer ([`crate::tuned`]). A table of token vectors
 //! has nothing to fine-tune that knows of order, and `the parent of an entity that is the spouse`
 //! is not `the spouse of an entity that is the parent`.
 //!
@@ -28,7 +28,8 @@ use super::one_way::{BothWays, values};
 use crate::checkpoint::Kept;
 use crate::encode::{Embeddings, Encoder, TokenStates};
 use crate::tensor::panels::Panels;
-use crate::tensor::{Segments, gather};
+use crate::tensor::{Segments, TINY, gather, unit_rows};
+use crate::tuned::{self, Tuned};
 use crate::{Error, Random, Result};
 
 /// A network that turns sentences into vectors and can learn to.
@@ -91,17 +92,16 @@ impl SentenceReader {
         let tokens = Tokens::new(states, device)?;
         let read = mean(&encoders::read(&self.parameters, NAME, &tokens, None)?)?;
         let sum = (pooled.to_device(device)? + read.matmul(&out.t()?)?)?;
-        unit(&sum)
+        Ok(unit_rows(&sum)?)
     }
 }
 
-/// What keeps a row of zeros from being divided by 0.
-const TINY: f32 = 1e-12;
+impl SentenceNetwork for Tuned {
+    type Base = tuned::Base;
 
-/// Rows scaled to length 1.
-pub(super) fn unit(rows: &Tensor) -> Result<Tensor> {
-    let length = (rows.sqr()?.sum_keepdim(1)? + f64::from(TINY))?.sqrt()?;
-    Ok(rows.broadcast_div(&length)?)
+    fn vectors(&self, base: &tuned::Base, texts: &[&str]) -> Result<Tensor> {
+        self.rows(base, texts)
+    }
 }
 
 impl Kept for SentenceReader {

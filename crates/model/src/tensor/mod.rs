@@ -63,6 +63,15 @@ pub fn leaky_relu(x: &Tensor, slope: f64) -> Result<Tensor> {
     (x * slope)? + (x.relu()? * (1.0 - slope))?
 }
 
+/// What keeps a row of zeros from being divided by 0.
+pub(crate) const TINY: f32 = 1e-12;
+
+/// Rows scaled to length 1.
+pub(crate) fn unit_rows(rows: &Tensor) -> Result<Tensor> {
+    let length = (rows.sqr()?.sum_keepdim(1)? + f64::from(TINY))?.sqrt()?;
+    rows.broadcast_div(&length)
+}
+
 /// The softmax along the last axis, of operations that have gradients on every device.
 pub(crate) fn softmax(scores: &Tensor) -> Result<Tensor> {
     let highest = scores.max_keepdim(D::Minus1)?.detach();

@@ -140,6 +140,8 @@ pub struct RelationRetriever {
 
 /// The folder of the re-ranker inside a checkpoint of `wherefore train relations`.
 pub const PAIRS: &str = "pairs";
+/// The folder of the fine-tuned encoder inside such a checkpoint, where there is one.
+pub const ENCODER: &str = "encoder";
 
 /// What does not depend on the question.
 struct Towers {
@@ -169,8 +171,13 @@ impl RelationRetriever {
             true => Some(Checkpoint::<PairScorer>::load(&pairs, &Device::Cpu)?.network),
             false => None,
         };
+        let own = checkpoint::in_place(folder).join(ENCODER);
+        let encoder = match checkpoint.network.sizes().tuned {
+            true => encode::open(&own.to_string_lossy())?,
+            false => encode::open(&checkpoint.description.encoder.name)?,
+        };
         Ok(Self {
-            encoder: encode::open(&checkpoint.description.encoder.name)?,
+            encoder,
             matcher: Some(checkpoint.network),
             pairs,
             towers: PerGraph::default(),

@@ -33,9 +33,9 @@ use wherefore::model::checkpoint::{self, Description, Kept};
 use wherefore::model::gnn2r::sentence::{
     SentenceEncoder, SentenceNetwork, SentenceReader, Sizes, Triplet, triplet_loss,
 };
-use wherefore::model::gnn2r::tuned::{Base, Tuned};
 use wherefore::model::optimise::AdamWConfig;
 use wherefore::model::tensor::{Device, Tensor};
+use wherefore::model::tuned::{Base, Tuned};
 use wherefore::model::{Encoder, Random, encode};
 use wherefore::retrieve::gnn2r::{ANSWERING, Gnn2r, Gnn2rConfig, SENTENCES, best_sentence};
 
@@ -168,11 +168,7 @@ pub(super) fn train(
         heard: &heard,
         folder: task.out.join(SENTENCES),
     };
-    let bert = match name.as_str() {
-        "static" | "hashing" => None,
-        name => Tuned::folder(name)?,
-    };
-    let epochs = match bert {
+    let epochs = match Tuned::folder(name)? {
         Some(folder) => {
             let (network, base) = Tuned::open(&folder, device)?;
             let mut description = lesson.description::<Tuned>(network.sizes().clone(), name);
@@ -578,7 +574,7 @@ impl Lesson for OnTop<'_> {
 /// The layers of a BERT.
 struct OfBert<'a> {
     common: Common<'a>,
-    description: Description<wherefore::model::gnn2r::tuned::Sizes>,
+    description: Description<wherefore::model::tuned::Sizes>,
     /// As it was read.
     network: Tuned,
     base: Base,
@@ -588,7 +584,7 @@ impl Lesson for OfBert<'_> {
     type Network = Tuned;
     type Judged = Spoken;
 
-    fn description(&self) -> &Description<wherefore::model::gnn2r::tuned::Sizes> {
+    fn description(&self) -> &Description<wherefore::model::tuned::Sizes> {
         &self.description
     }
 

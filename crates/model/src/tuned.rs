@@ -3,7 +3,8 @@
 //!
 //! The tensors keep their published names. The embeddings stay as they are, so that what is saved
 //! while it trains is the layers alone; [`Tuned::write`] writes a whole model folder that
-//! `encode::open` reads like any other. Texts of a batch are padded to the longest.
+//! `encode::open` reads like any other. Texts of about the same length are read together, padded to the
+//! longest of them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,11 +13,10 @@ use std::path::{Path, PathBuf};
 use candle_core::{D, DType, Device, Tensor, Var};
 use serde::{Deserialize, Serialize};
 
-use super::sentence::{SentenceNetwork, unit};
 use crate::checkpoint::Kept;
 use crate::encode::transformer::files::{open_weights, read_json};
 use crate::encode::{Encoder, Pooling, TransformerEncoder, TransformerOptions};
-use crate::tensor::layer_norm;
+use crate::tensor::{layer_norm, unit_rows};
 use crate::{Error, Result, models};
 
 /// Sizes of a BERT, as its `config.json` has them.
@@ -57,12 +57,15 @@ const EMBEDDINGS: [&str; 5] = [
 ];
 
 impl Tuned {
-    /// The folder of the encoder of this name, if it is a BERT.
+    /// The folder of the encoder of this name, if it is a BERT; those that are built in are none.
     pub fn folder(name: &str) -> Result<Option<PathBuf>> {
         #[derive(Deserialize)]
         struct Family {
             #[serde(default)]
             model_type: String,
+        }
+        if matches!(name, "static" | "hashing") {
+            return Ok(None);
         }
         let folder = models::locate(name.split('?').next().unwrap_or(name))?;
         let family: Option<Family> = match folder.is_dir() {
@@ -133,6 +136,32 @@ impl Tuned {
         }
     }
 
+    /// Unit rows, `[texts, dim]`, with gradients.
+    pub fn rows(&self, base: &Base, texts: &[&str]) -> Result<Tensor> {
+        let tokens = base.encoder.token_ids(texts)?;
+        let mut order: Vec<u32> = (0..tokens.len() as u32).collect();
+        order.sort_by_key(|&i| tokens[i as usize].len());
+        let mut sums = Vec::new();
+        let mut rest = &order[..];
+        while let Some(&shortest) = rest.first() {
+            let most = tokens[shortest as usize].len() * 3 / 2;
+            let count = rest.partition_point(|&i| tokens[i as usize].len() <= most);
+            let alike: Vec<&[u32]> = rest[..count]
+                .iter()
+                .map(|&i| &*tokens[i as usize])
+                .collect();
+            sums.push(self.forward(base, &alike)?);
+            rest = &rest[count..];
+        }
+        let mut places = vec![0u32; order.len()];
+        for (place, &i) in (0u32..).zip(&order) {
+            places[i as usize] = place;
+        }
+        let places = Tensor::from_vec(places, order.len(), &base.device)?;
+        let sums = Tensor::cat(&sums, 0)?.index_select(&places, 0)?;
+        Ok(unit_rows(&sums)?)
+    }
+
     /// Writes a whole model folder: the files of the one that it was read from, with these layers.
     pub fn write(&self, base: &Base, folder: &Path) -> Result<()> {
         let from = base.encoder.folder();
@@ -166,7 +195,8 @@ impl Tuned {
         })
     }
 
-    fn forward(&self, base: &Base, tokens: &[Vec<u32>]) -> candle_core::Result<Tensor> {
+    /// The sums of the last states, `[texts, hidden]`.
+    fn forward(&self, base: &Base, tokens: &[&[u32]]) -> candle_core::Result<Tensor> {
         let Sizes {
             hidden_size: hidden,
             num_attention_heads: heads,
@@ -175,7 +205,12 @@ impl Tuned {
         } = self.sizes;
         let (count, longest) = (
             tokens.len(),
-            tokens.iter().map(Vec::len).max().unwrap_or(0).max(1),
+            tokens
+                .iter()
+                .map(|text| text.len())
+                .max()
+                .unwrap_or(0)
+                .max(1),
         );
         let mut ids = vec![0u32; count * longest];
         let mut there = vec![0f32; count * longest];
@@ -338,24 +373,15 @@ impl Base {
     }
 }
 
-impl SentenceNetwork for Tuned {
-    type Base = Base;
-
-    fn vectors(&self, base: &Base, texts: &[&str]) -> Result<Tensor> {
-        let tokens = base.encoder.token_ids(texts)?;
-        unit(&self.forward(base, &tokens)?)
-    }
-}
-
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::Random;
     use crate::gnn2r::sentence::{Triplet, triplet_loss};
     use crate::tensor::gradient::worst_error;
 
     /// A BERT of two small layers with a vocabulary of eight words.
-    fn folder() -> tempfile::TempDir {
+    pub(crate) fn folder() -> tempfile::TempDir {
         let place = tempfile::tempdir().unwrap();
         let config = serde_json::json!({
             "model_type": "bert", "hidden_size": 4, "intermediate_size": 6, "num_attention_heads": 2,
@@ -406,19 +432,11 @@ mod tests {
                 }
             }
         };
-        let rows = tuned
-            .vectors(&base, &TEXTS)
-            .unwrap()
-            .to_vec2::<f32>()
-            .unwrap();
+        let rows = tuned.rows(&base, &TEXTS).unwrap().to_vec2::<f32>().unwrap();
         same(&base.encoder, &rows);
         let weight = &tuned.parameters["encoder.layer.1.output.dense.weight"];
         weight.set(&(weight.as_tensor() * 2.0).unwrap()).unwrap();
-        let moved = tuned
-            .vectors(&base, &TEXTS)
-            .unwrap()
-            .to_vec2::<f32>()
-            .unwrap();
+        let moved = tuned.rows(&base, &TEXTS).unwrap().to_vec2::<f32>().unwrap();
         assert_ne!(moved, rows);
         let out = tempfile::tempdir().unwrap();
         tuned.write(&base, out.path()).unwrap();
@@ -438,7 +456,7 @@ mod tests {
         }];
         let inputs: Vec<Var> = tuned.parameters.values().cloned().collect();
         let error = worst_error(&inputs, 1e-2, || {
-            let vectors = tuned.vectors(&base, &TEXTS).expect("sizes fit");
+            let vectors = tuned.rows(&base, &TEXTS).expect("sizes fit");
             Ok(triplet_loss(&vectors, &triplets, 1.0).expect("rows are inside"))
         })
         .unwrap();
