@@ -136,6 +136,12 @@ impl<'a> Runner<'a> {
         Ok(found)
     }
 
+    /// Whether an entity matches without a way that comes back through one of `named`, sorted: the
+    /// year of another film by the same director, and not of the film that was asked about.
+    pub fn leads_on(&mut self, entity: EntityId, named: &[EntityId]) -> Result<bool> {
+        self.holds(entity, &self.plan.set, named)
+    }
+
     fn tick(&mut self, edges: usize) -> Result<()> {
         const BETWEEN: usize = 4096;
         let before = self.looked / BETWEEN;
@@ -222,7 +228,7 @@ impl<'a> Runner<'a> {
                 Some(found) if found.is_empty() => return Ok(found),
                 Some(mut found) if found.len() * TRY < size && is_local(set) => {
                     let mut failed = None;
-                    found.retain(|&entity| match self.holds(entity, set) {
+                    found.retain(|&entity| match self.holds(entity, set, &[]) {
                         Ok(holds) => holds && failed.is_none(),
                         Err(error) => {
                             failed = Some(error);
@@ -440,8 +446,9 @@ impl<'a> Runner<'a> {
         Ok(found)
     }
 
-    /// Whether an entity belongs to a set, without computing it. The set must be local.
-    fn holds(&mut self, entity: EntityId, set: &Set) -> Result<bool> {
+    /// Whether an entity belongs to a set by a way that meets none of `around` (sorted) but at its
+    /// beginning, without computing the set.
+    fn holds(&mut self, entity: EntityId, set: &Set, around: &[EntityId]) -> Result<bool> {
         match set {
             Set::Of(members) => Ok(members.ids.binary_search(&entity).is_ok()),
             Set::Instances(ways, class) => {
@@ -455,8 +462,10 @@ impl<'a> Runner<'a> {
                 Ok(false)
             }
             Set::Join(way, of) => {
+                let begins = matches!(**of, Set::Of(_));
                 for (end, _) in self.steps_from(entity, way)? {
-                    if self.holds(end, of)? {
+                    let meets = !begins && around.binary_search(&end).is_ok();
+                    if !meets && self.holds(end, of, around)? {
                         return Ok(true);
                     }
                 }
@@ -464,7 +473,7 @@ impl<'a> Runner<'a> {
             }
             Set::And(all) => {
                 for set in all {
-                    if !self.holds(entity, set)? {
+                    if !self.holds(entity, set, around)? {
                         return Ok(false);
                     }
                 }
@@ -472,7 +481,7 @@ impl<'a> Runner<'a> {
             }
             Set::Or(all) => {
                 for set in all {
-                    if self.holds(entity, set)? {
+                    if self.holds(entity, set, around)? {
                         return Ok(true);
                     }
                 }
@@ -486,7 +495,9 @@ impl<'a> Runner<'a> {
                 }
                 Ok(false)
             }
-            Set::At { set: of, .. } => Ok(self.holds(entity, of)? && self.holds_at(entity, set)?),
+            Set::At { set: of, .. } => {
+                Ok(self.holds(entity, of, around)? && self.holds_at(entity, set)?)
+            }
             Set::Best { .. } => Ok(self.members(set)?.binary_search(&entity).is_ok()),
         }
     }
@@ -535,7 +546,7 @@ impl<'a> Runner<'a> {
     fn witness(&mut self, entity: EntityId, set: &Set, found: &mut Vec<Triple>) -> Result<bool> {
         if found.len() >= self.limits.evidence {
             // enough is told; what is left only has to be true
-            return self.holds(entity, set);
+            return self.holds(entity, set, &[]);
         }
         match set {
             Set::Of(members) => Ok(members.ids.binary_search(&entity).is_ok()),

@@ -3,7 +3,7 @@
 //! ```text
 //! answers    = the entities that the form matches, or the number that it counts
 //! rationale  = the triples that made each match; of a count, those of all that was counted
-//! confidence = the form's
+//! confidence = the form's, less for what is reached through the form's own entities alone
 //! ```
 
 use std::collections::HashMap;
@@ -90,7 +90,7 @@ impl Reasoner for LogicalForm {
             .iter()
             .map(|answer| Candidate {
                 entity: answer.entity,
-                confidence: form.confidence,
+                confidence: answer.confidence,
                 path: path(&answer.evidence),
                 ..Candidate::default()
             })

@@ -37,6 +37,10 @@ use crate::logic::{Form, Moment, Outcome, Plan, RunLimits, Runner, relation_call
 use crate::per_graph::PerGraph;
 use crate::question::Question;
 
+/// How sure an answer is that is reached through the form's own entities alone, against others: the
+/// year of the film itself is seldom meant where years of its director's films are asked for.
+const COMES_BACK: f32 = 0.5;
+
 /// Settings of [`Forms`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -196,16 +200,29 @@ impl Running {
                 }
                 continue;
             }
-            let mut given = Vec::new();
+            let counts = matches!(outcome, Outcome::Number(..));
+            let (mut given, mut back) = (Vec::new(), Vec::new());
             for &entity in kept.iter().take(self.answers) {
-                let evidence = match runner.evidence(entity) {
-                    Ok(evidence) => evidence,
+                let found = runner.evidence(entity).and_then(|evidence| {
+                    Ok((evidence, counts || runner.leads_on(entity, &named)?))
+                });
+                let (evidence, leads_on) = match found {
+                    Ok(found) => found,
                     Err(error) if error.code() == "out-of-time" => break,
                     Err(error) => return Err(error),
                 };
-                given.push(FormedAnswer { entity, evidence });
+                let list = if leads_on { &mut given } else { &mut back };
+                list.push(FormedAnswer {
+                    entity,
+                    confidence: candidate.score.clamp(0.0, 1.0),
+                    evidence,
+                });
             }
-            if kept.len() > given.len() && !matches!(outcome, Outcome::Number(..)) {
+            if !given.is_empty() {
+                back.iter_mut().for_each(|a| a.confidence *= COMES_BACK);
+            }
+            given.extend(back);
+            if kept.len() > given.len() && !counts {
                 let left = format!("{} of {} answers are given", given.len(), kept.len());
                 notes.push(left);
             }
@@ -249,7 +266,7 @@ fn answered(
     let mut entity_scores = vec![0.0; subgraph.entities().len()];
     for answer in &answers {
         if let Some(place) = subgraph.entities().iter().position(|e| *e == answer.entity) {
-            entity_scores[place] = score;
+            entity_scores[place] = answer.confidence;
         }
     }
     let count_of = subgraph.triples().len();
@@ -299,4 +316,64 @@ pub(crate) fn entity_name(entity: EntityId, graph: &dyn Graph) -> Result<String>
             _ => graph.entity_term(entity)?.to_string(),
         },
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use wherefore_graph::MemoryGraph;
+
+    use super::*;
+
+    #[test]
+    fn what_comes_back_through_the_topic_is_told_last() {
+        let graph = MemoryGraph::from_names([
+            ("A Day", "year", "1999"),
+            ("A Day", "director", "Ann"),
+            ("By Night", "director", "Ann"),
+            ("By Night", "year", "2001"),
+            ("Coda", "director", "Ann"),
+            ("Coda", "year", "1999"),
+            ("Dawn", "director", "Bob"),
+            ("Dawn", "year", "1980"),
+            ("By Night", "director", "Bob"),
+            ("Eve", "twin", "Flo"),
+            ("Flo", "twin", "Eve"),
+            ("Eve", "year", "1970"),
+        ]);
+        let running = Running {
+            answers: 10,
+            time: Duration::from_secs(5),
+            max_rows: 100,
+            own_names: false,
+        };
+        let answers = |form: &str| -> Vec<String> {
+            let candidate = Candidate {
+                form: form.parse().unwrap(),
+                score: 1.0,
+            };
+            let found = running.first([Ok(candidate)], &[], &graph).unwrap();
+            (found.form.unwrap().answers.iter())
+                .map(|a| {
+                    let label = graph.entity_label(a.entity).unwrap();
+                    format!("{label} {}", a.confidence)
+                })
+                .collect()
+        };
+        // 1980 is the year of Dawn alone, which was asked about
+        assert_eq!(
+            answers("(JOIN (R year) (JOIN director (JOIN (R director) Dawn)))"),
+            ["2001 1", "1980 0.5"]
+        );
+        // 1999 is also the year of Coda
+        assert_eq!(
+            answers("(JOIN (R year) (JOIN director (JOIN (R director) [A Day])))"),
+            ["1999 1", "2001 1"]
+        );
+        assert_eq!(answers("(JOIN (R year) Dawn)"), ["1980 1"]);
+        // nothing else is there to be meant
+        assert_eq!(
+            answers("(JOIN (R year) (JOIN (R twin) (JOIN (R twin) Eve)))"),
+            ["1970 1"]
+        );
+    }
 }

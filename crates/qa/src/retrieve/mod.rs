@@ -114,6 +114,9 @@ pub struct FormAnswer {
 pub struct FormedAnswer {
     /// The entity.
     pub entity: EntityId,
+    /// How sure it is: as sure as the form, or less where it is reached through the form's own
+    /// entities alone.
+    pub confidence: f32,
     /// The triples that made it match.
     pub evidence: Vec<Triple>,
 }

@@ -9,7 +9,8 @@
 //! heel. It may meet an entity again, and a triple, since a question may lead back to its topic (`who
 //! is the child of her son's father?`). Nodes without a name are passed through: they cost nothing,
 //! and no trail ends there. After cost c, v is entered only if c + b(v) stays within the limit, so
-//! one search from a topic serves all candidates and hardly ever runs into dead ends. Cheaper trails come first: the search is made once for each cost.
+//! one search from a topic serves all candidates and hardly ever runs into dead ends. Cheaper trails
+//! come first: the search is made once for each cost.
 
 use std::collections::VecDeque;
 
