@@ -7,7 +7,7 @@
 //! `VALUES` and the plain terms of `IN (…)`.
 
 use spargebra::Query;
-use spargebra::algebra::GraphPattern;
+use spargebra::algebra::{AggregateExpression, Expression, GraphPattern, OrderExpression};
 
 use crate::error::{Error, Result};
 
@@ -42,7 +42,7 @@ pub(super) fn check_plan(query: &Query) -> Result<()> {
         "(extend ",
     ];
     let plan = query.to_sse();
-    let patterns = PATTERNS
+    let patterns: usize = PATTERNS
         .iter()
         .map(|pattern| plan.matches(pattern).count())
         .sum();
@@ -53,10 +53,6 @@ pub(super) fn check_plan(query: &Query) -> Result<()> {
     let mut joined = 0;
     let outermost = operands(pattern, &mut joined);
     joined = joined.max(outermost);
-    // what is inside of an expression is not walked through
-    if plan.contains("(exists ") {
-        joined = patterns;
-    }
     if joined > MAX_JOINED || patterns > MAX_PATTERNS {
         let reason = if joined > MAX_JOINED {
             format!(
@@ -76,32 +72,99 @@ pub(super) fn check_plan(query: &Query) -> Result<()> {
 /// How many operands a pattern adds to the join it stands in. `widest` becomes at least the
 /// number of operands of the widest join inside.
 fn operands(pattern: &GraphPattern, widest: &mut usize) -> usize {
-    let mut apart = |inner: &GraphPattern| {
-        let count = operands(inner, widest);
-        *widest = (*widest).max(count);
-        1
-    };
     match pattern {
         GraphPattern::Bgp { patterns } => patterns.len(),
         GraphPattern::Path { .. } | GraphPattern::Values { .. } => 1,
         GraphPattern::Join { left, right } | GraphPattern::Lateral { left, right } => {
             operands(left, widest) + operands(right, widest)
         }
-        GraphPattern::LeftJoin { left, right, .. } | GraphPattern::Minus { left, right } => {
-            apart(right) + operands(left, widest)
+        GraphPattern::LeftJoin {
+            left,
+            right,
+            expression,
+        } => {
+            asked(expression, widest);
+            apart(right, widest) + operands(left, widest)
         }
-        GraphPattern::Union { left, right } => apart(left).max(apart(right)),
-        GraphPattern::Filter { inner, .. } | GraphPattern::Extend { inner, .. } => {
+        GraphPattern::Minus { left, right } => apart(right, widest) + operands(left, widest),
+        GraphPattern::Union { left, right } => apart(left, widest).max(apart(right, widest)),
+        GraphPattern::Filter {
+            expr: expression,
+            inner,
+        }
+        | GraphPattern::Extend {
+            expression, inner, ..
+        } => {
+            asked([expression], widest);
             operands(inner, widest)
         }
+        GraphPattern::OrderBy { inner, expression } => {
+            asked(
+                expression.iter().map(|by| match by {
+                    OrderExpression::Asc(e) | OrderExpression::Desc(e) => e,
+                }),
+                widest,
+            );
+            apart(inner, widest)
+        }
+        GraphPattern::Group {
+            inner, aggregates, ..
+        } => {
+            asked(
+                aggregates.iter().filter_map(|(_, of)| match of {
+                    AggregateExpression::CountSolutions { .. } => None,
+                    AggregateExpression::FunctionCall { expr, .. } => Some(expr),
+                }),
+                widest,
+            );
+            apart(inner, widest)
+        }
         GraphPattern::Graph { inner, .. }
-        | GraphPattern::OrderBy { inner, .. }
         | GraphPattern::Project { inner, .. }
         | GraphPattern::Distinct { inner }
         | GraphPattern::Reduced { inner }
         | GraphPattern::Slice { inner, .. }
-        | GraphPattern::Group { inner, .. }
-        | GraphPattern::Service { inner, .. } => apart(inner),
+        | GraphPattern::Service { inner, .. } => apart(inner, widest),
+    }
+}
+
+/// The one operand that a pattern is to the join around it when it is planned by itself.
+fn apart(inner: &GraphPattern, widest: &mut usize) -> usize {
+    let count = operands(inner, widest);
+    *widest = (*widest).max(count);
+    1
+}
+
+/// Walks through the patterns of `EXISTS` inside of expressions: each is planned by itself.
+fn asked<'a>(expressions: impl IntoIterator<Item = &'a Expression>, widest: &mut usize) {
+    use Expression as E;
+    let mut todo: Vec<&Expression> = expressions.into_iter().collect();
+    while let Some(expression) = todo.pop() {
+        match expression {
+            E::NamedNode(_) | E::Literal(_) | E::Variable(_) | E::Bound(_) => {}
+            E::Or(a, b)
+            | E::And(a, b)
+            | E::Equal(a, b)
+            | E::SameTerm(a, b)
+            | E::Greater(a, b)
+            | E::GreaterOrEqual(a, b)
+            | E::Less(a, b)
+            | E::LessOrEqual(a, b)
+            | E::Add(a, b)
+            | E::Subtract(a, b)
+            | E::Multiply(a, b)
+            | E::Divide(a, b) => todo.extend([&**a, &**b]),
+            E::UnaryPlus(a) | E::UnaryMinus(a) | E::Not(a) => todo.push(a),
+            E::If(a, b, c) => todo.extend([&**a, &**b, &**c]),
+            E::In(a, others) => {
+                todo.push(a);
+                todo.extend(others);
+            }
+            E::Coalesce(parts) | E::FunctionCall(_, parts) => todo.extend(parts),
+            E::Exists(inner) => {
+                apart(inner, widest);
+            }
+        }
     }
 }
 
@@ -345,6 +408,40 @@ mod tests {
             assert!(reason(&text).contains("more than 4000"), "{link}");
         }
         assert!(reason(&" ".repeat(MAX_TEXT + 1)).contains("bytes"));
+    }
+
+    #[test]
+    fn joins_are_counted_inside_of_expressions_too() {
+        let triples = |n: usize| {
+            (0..n)
+                .map(|i| format!("?a{i} <r:r> ?a{} . ", i + 1))
+                .collect::<String>()
+        };
+        let refused = |text: &str| {
+            let query = spargebra::SparqlParser::new().parse_query(text).unwrap();
+            check_plan(&query).err().map(|error| error.to_string())
+        };
+        let (some, many) = (triples(60), triples(70));
+        for (before, after) in [
+            ("", ""),
+            ("?s ?p ?o FILTER EXISTS {", "}"),
+            ("?s ?p ?o FILTER NOT EXISTS {", "}"),
+            ("?s ?p ?o FILTER(?s = 1 || IF(?o, true, EXISTS {", "}))"),
+            ("?s ?p ?o FILTER(-?o IN (1, COALESCE(EXISTS {", "})))"),
+            ("?s ?p ?o BIND(STR(EXISTS {", "}) AS ?x)"),
+            ("OPTIONAL { ?s ?p ?o FILTER(EXISTS {", "}) }"),
+            ("{ SELECT ?s { ?s ?p ?o } ORDER BY EXISTS {", "} }"),
+            ("{ SELECT (COUNT(EXISTS {", "}) AS ?n) { ?s ?p ?o } }"),
+        ] {
+            let ask = |inside: &str| refused(&format!("ASK {{ {before} {inside} {after} }}"));
+            assert_eq!(ask(&some), None, "{before}");
+            assert!(ask(&many).unwrap().contains("it joins 70"), "{before}");
+        }
+        // each is planned by itself
+        assert_eq!(
+            refused(&format!("ASK {{ {some} FILTER EXISTS {{ {some} }} }}")),
+            None
+        );
     }
 
     #[test]
