@@ -196,6 +196,26 @@ pub fn replace(folder: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result
     remove(&old)
 }
 
+/// Refuses a folder that a training of `method` must not replace: one that holds anything but a
+/// checkpoint of that method.
+pub fn check_free(folder: &Path, method: &str) -> Result<()> {
+    let mut entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(Error::io("read", folder)(error)),
+    };
+    let holds = match describe::<Value>(&folder.join(CONFIG)) {
+        Ok(found) if found.method == method => return Ok(()),
+        Ok(found) => format!("a checkpoint of the method `{}`", found.method),
+        Err(_) if entries.next().is_none() => return Ok(()),
+        Err(_) => "something else than a checkpoint".into(),
+    };
+    Err(Error::FolderTaken {
+        path: folder.to_path_buf(),
+        holds,
+    })
+}
+
 /// Whether there is a checkpoint in `folder`, or was until a killed run moved it out of the way.
 pub fn exists(folder: &Path) -> bool {
     in_place(folder).exists()
@@ -465,6 +485,25 @@ mod tests {
             }
             Ok(_) => panic!("accepted"),
         }
+    }
+
+    #[test]
+    fn only_a_checkpoint_of_the_same_method_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("out");
+        check_free(&place, "qr-gat").unwrap();
+        fs::create_dir(&place).unwrap();
+        check_free(&place, "qr-gat").unwrap();
+        let description = Description::of::<Network>(sizes(), "hashing", 1);
+        save(&place, &description, &network(1), None).unwrap();
+        check_free(&place, "qr-gat").unwrap();
+        let refused =
+            |place: &Path, method: &str| check_free(place, method).unwrap_err().to_string();
+        assert!(refused(&place, "gnn2r").contains("a checkpoint of the method `qr-gat`"));
+        fs::remove_file(place.join(CONFIG)).unwrap();
+        assert!(refused(&place, "qr-gat").contains("something else than a checkpoint"));
+        assert!(place.join(MODEL).exists());
+        assert!(refused(&place.join(MODEL), "qr-gat").contains("cannot read"));
     }
 
     fn weights(network: &Network) -> Vec<f32> {

@@ -253,6 +253,15 @@ pub enum Error {
         found: String,
     },
 
+    /// A folder for a checkpoint that holds something else.
+    #[error("`{path}` holds {holds}, which a training would replace")]
+    FolderTaken {
+        /// The folder.
+        path: PathBuf,
+        /// What is in it.
+        holds: String,
+    },
+
     /// A checkpoint that was trained on the vectors of another encoder.
     #[error(
         "checkpoint `{path}` was trained with `{wanted}` ({wanted_dim} numbers), \
@@ -399,6 +408,9 @@ impl Error {
             Error::BadCheckpoint { .. } | Error::OtherMethod { .. } => Some(
                 "train it again with `wherefore train METHOD --out CKPT`, or pass another".into(),
             ),
+            Error::FolderTaken { .. } => {
+                Some("pass a new folder as `--out`, or remove this one first".into())
+            }
             Error::OtherEncoder { wanted, .. } => Some(format!(
                 "pass the encoder it was trained with, `--encoder {wanted}`, or train it again"
             )),
@@ -471,6 +483,7 @@ impl Error {
             Error::NoCuda => "no-cuda",
             Error::BadCheckpoint { .. } => "bad-checkpoint",
             Error::OtherMethod { .. } => "other-method",
+            Error::FolderTaken { .. } => "folder-taken",
             Error::OtherEncoder { .. } => "other-encoder",
             Error::OtherBase { .. } => "other-base",
             Error::ServerUnreachable { .. } => "server-unreachable",

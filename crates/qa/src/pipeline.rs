@@ -146,6 +146,9 @@ impl Pipeline {
         let scored = self.retriever.retrieve(question, &links, graph)?;
         pass(Stage::Retrieved(&scored));
         phases.clone_from(&scored.phases);
+        if let Some(reason) = &scored.refused {
+            return abstain(reason, &links);
+        }
         // a count of nothing has no triples
         let formed = scored.form.is_some();
         if scored.subgraph.triples().is_empty() && !formed {

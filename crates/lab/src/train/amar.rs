@@ -172,7 +172,7 @@ pub fn amar(
     see: &mut dyn FnMut(Progress),
 ) -> Result<TrainedAmar> {
     config.check()?;
-    let work = work_folder(task)?;
+    let work = work_folder::<Network>(task)?;
     let run = Run::prepare(task, config, device, &work, see)?;
     let course = Course {
         seed: config.seed,

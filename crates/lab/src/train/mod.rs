@@ -29,6 +29,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use wherefore::graph::Graph;
+use wherefore::model::checkpoint::{self, Kept};
 use wherefore::retrieve::NeighbourhoodConfig;
 use xxhash_rust::xxh3::Xxh3Default;
 
@@ -167,8 +168,10 @@ pub struct Trained {
     pub best: Judged,
 }
 
-/// The folder beside a checkpoint in which a training keeps what it needs to go on.
-fn work_folder(task: &Task<'_>) -> Result<PathBuf> {
+/// The folder beside a checkpoint in which a training keeps what it needs to go on. Refused if
+/// the checkpoint would replace something else.
+fn work_folder<N: Kept>(task: &Task<'_>) -> Result<PathBuf> {
+    checkpoint::check_free(task.out, N::METHOD)?;
     let mut work = task.out.as_os_str().to_owned();
     work.push(".training");
     let work = PathBuf::from(work);

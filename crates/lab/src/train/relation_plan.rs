@@ -178,7 +178,7 @@ pub fn relation_plan(
     see: &mut dyn FnMut(Progress),
 ) -> Result<TrainedPlan> {
     config.check()?;
-    let work = work_folder(task)?;
+    let work = work_folder::<Network>(task)?;
     let encoder = encode::open(&config.encoder)?;
     let run = Run::prepare(task, config, encoder, device, see)?;
     let course = Course {

@@ -208,7 +208,7 @@ pub fn relations(
     see: &mut dyn FnMut(Progress),
 ) -> Result<TrainedRelations> {
     config.check()?;
-    let work = work_folder(task)?;
+    let work = work_folder::<RelationMatcher>(task)?;
     let mut run = Run::prepare(task, config, device, see)?;
     let epochs = match config.tune.epochs {
         0 => {

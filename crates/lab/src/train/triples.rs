@@ -70,7 +70,7 @@ pub fn network<N: Pupil>(
     see: &mut dyn FnMut(Progress),
 ) -> Result<Trained> {
     config.check()?;
-    let work = work_folder(task)?;
+    let work = work_folder::<N>(task)?;
     let encoder = encode::open(&config.encoder)?;
     let run = Run::<N>::prepare(task, config, &*encoder, device, &work, see)?;
     let course = Course {

@@ -401,15 +401,29 @@ impl<'a> Reader<'a> {
             let (high, end) = self.date(self.phrase(and, "and")?)?;
             Some((low, high, end, owned(BEGUN)))
         });
+        let is_dates = dates.is_some();
         let (low, high, end, hints) = dates.or_else(|| {
             let (low, and) = self.number(from)?;
-            let (high, end) = self.number(self.phrase(and, "and")?)?;
-            Some((low, high, end, Vec::new()))
+            let second = self.phrase(and, "and")?;
+            let (high, end) = self.number(second)?;
+            // `million` stands behind both
+            let times = match (and == from + 1, end > second + 1) {
+                (true, true) => {
+                    high.parse::<f64>().ok()?
+                        / self.words[second].text.parse::<f64>().unwrap_or(1.0)
+                }
+                _ => 1.0,
+            };
+            let low = low.parse::<f64>().ok()? * times;
+            Some((format!("{low}"), high, end, Vec::new()))
         })?;
         let (unit, end) = self.unit(end);
         let hints = if unit.is_empty() { hints } else { unit };
         self.bound(Comparison::AtLeast, low, hints.clone());
-        self.bound(Comparison::AtMost, high, hints);
+        match after(&high).filter(|_| is_dates) {
+            Some(next) => self.bound(Comparison::Less, next, hints),
+            None => self.bound(Comparison::AtMost, high, hints),
+        }
         self.mark(at, end);
         Some(end)
     }
@@ -420,6 +434,12 @@ impl<'a> Reader<'a> {
             .iter()
             .find_map(|(phrase, is)| Some((*is, self.phrase(at, phrase)?)))?;
         let (date, end) = self.date(from)?;
+        // a year lasts until the next
+        let (is, date) = match (is, after(&date)) {
+            (Comparison::Greater, Some(next)) => (Comparison::AtLeast, next),
+            (Comparison::AtMost, Some(next)) => (Comparison::Less, next),
+            _ => (is, date),
+        };
         self.bound(is, date, owned(BEGUN));
         self.mark(at, end);
         Some(end)
@@ -435,15 +455,7 @@ impl<'a> Reader<'a> {
         if self.words[from..end].iter().any(|w| w.named) {
             return None;
         }
-        let year: i32 = date.get(..4)?.parse().ok()?;
-        let next = match date.len() {
-            4 => format!("{}", year + 1),
-            7 => match date.get(5..)?.parse::<u32>().ok()? {
-                12 => format!("{}-01", year + 1),
-                month => format!("{year}-{:02}", month + 1),
-            },
-            _ => return None,
-        };
+        let next = after(&date)?;
         self.bound(Comparison::AtLeast, date, owned(BEGUN));
         self.bound(Comparison::Less, next, owned(BEGUN));
         self.mark(at, end);
@@ -604,6 +616,19 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// The year after a year, the month after a month. None after a day.
+fn after(date: &str) -> Option<String> {
+    let year: i32 = date.get(..4)?.parse().ok()?;
+    match date.len() {
+        4 => Some(format!("{}", year + 1)),
+        7 => Some(match date.get(5..)?.parse::<u32>().ok()? {
+            12 => format!("{}-01", year + 1),
+            month => format!("{year}-{:02}", month + 1),
+        }),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -648,6 +673,8 @@ mod tests {
             ["Less 1000 area"]
         );
         assert_eq!(bounds("founded before 1990?"), ["Less 1990 birth"]);
+        assert_eq!(bounds("founded after 1990?"), ["AtLeast 1991 birth"]);
+        assert_eq!(bounds("until December 1990"), ["Less 1991-01 birth"]);
         assert_eq!(
             bounds("born after 14 March 1879"),
             ["Greater 1879-03-14 birth"]
@@ -666,11 +693,11 @@ mod tests {
         );
         assert_eq!(
             bounds("between 1990 and 2000"),
-            ["AtLeast 1990 birth", "AtMost 2000 birth"]
+            ["AtLeast 1990 birth", "Less 2001 birth"]
         );
         assert_eq!(
             bounds("between 5 and 10 million people"),
-            ["AtLeast 5 population", "AtMost 10000000 population"]
+            ["AtLeast 5000000 population", "AtMost 10000000 population"]
         );
         assert_eq!(bounds("over the rainbow, after the war"), [""; 0]);
     }

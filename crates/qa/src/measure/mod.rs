@@ -25,7 +25,7 @@ use wherefore_graph::{EntityId, Graph, RelationId, edges_by_relation};
 use crate::error::Result;
 
 pub(crate) use attributes::Attributes;
-pub(crate) use words::Asked;
+pub(crate) use words::{Asked, places};
 
 /// What is done with the ends of a plan.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -45,6 +45,8 @@ pub enum Operation {
         relation: RelationId,
         /// The greatest, or else the least.
         most: bool,
+        /// Which of them.
+        places: Places,
     },
     /// They are counted.
     Count,
@@ -59,6 +61,22 @@ impl Operation {
             }
             Operation::Count => None,
         }
+    }
+}
+
+/// Places in an order: `the second largest` has the second place, `the five largest` the first
+/// five. Those who share a place all have it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Places {
+    /// The first, from 1.
+    pub from: usize,
+    /// How many.
+    pub many: usize,
+}
+
+impl Default for Places {
+    fn default() -> Self {
+        Self { from: 1, many: 1 }
     }
 }
 
@@ -184,7 +202,11 @@ pub(crate) fn apply(
                 }
                 ends = kept;
             }
-            Operation::Extreme { relation, most } => {
+            Operation::Extreme {
+                relation,
+                most,
+                places,
+            } => {
                 let mut measured = Vec::new();
                 for end in ends {
                     if let Some((value, _)) = value_of(end, relation, graph)? {
@@ -192,15 +214,16 @@ pub(crate) fn apply(
                     }
                 }
                 let sign = if most { 1.0 } else { -1.0 };
-                let top = measured
-                    .iter()
-                    .map(|(_, v)| sign * v)
-                    .fold(f64::NEG_INFINITY, f64::max);
-                ends = measured
-                    .into_iter()
-                    .filter(|(_, v)| sign * v == top)
-                    .map(|(end, _)| end)
-                    .collect();
+                let worth = |v: f64| sign * v;
+                measured.sort_by(|a, b| worth(b.1).total_cmp(&worth(a.1)));
+                let first = measured.get(places.from - 1).map(|m| worth(m.1));
+                let last = measured.iter().skip(places.from - 1).take(places.many);
+                let last = last.last().map(|m| worth(m.1));
+                let (Some(first), Some(last)) = (first, last) else {
+                    return Ok((Vec::new(), None));
+                };
+                measured.retain(|(_, v)| (last..=first).contains(&worth(*v)));
+                ends = measured.into_iter().map(|(end, _)| end).collect();
             }
             Operation::Count => count = Some(ends.len()),
         }
@@ -248,10 +271,29 @@ mod tests {
         let entity = |name: &str| graph.entities_named(name, NameMatch::Exact).unwrap()[0];
         let all = || ["a", "b", "c", "d"].map(entity).to_vec();
         let relation = graph.relation_named("height").unwrap().unwrap();
-        let extreme = |most| Operation::Extreme { relation, most };
+        let extreme = |most| Operation::Extreme {
+            relation,
+            most,
+            places: Places::default(),
+        };
         let ends = |operations: &[Operation]| apply(operations, all(), &graph).unwrap();
         assert_eq!(ends(&[extreme(true)]).0, ["b", "c"].map(entity));
         assert_eq!(ends(&[extreme(false)]).0, [entity("a")]);
+        let placed = |from, many| {
+            let places = Places { from, many };
+            let most = true;
+            ends(&[Operation::Extreme {
+                relation,
+                most,
+                places,
+            }])
+            .0
+        };
+        // b and c share the first place and the second
+        assert_eq!(placed(2, 1), ["b", "c"].map(entity));
+        assert_eq!(placed(3, 1), [entity("a")]);
+        assert_eq!(placed(1, 5), ["b", "c", "a"].map(entity));
+        assert!(placed(4, 1).is_empty());
         let keep = Operation::Keep {
             relation,
             comparison: Comparison::More,

@@ -10,9 +10,9 @@
 
 use wherefore_graph::names::normalise;
 
-use super::Comparison;
 use super::attributes::Attributes;
 use super::tables::{COMPARATIVES, NUMBERS, SUPERLATIVES};
+use super::{Comparison, Places};
 use crate::words::{is_stop_word, tokens};
 
 /// A bound as it was read.
@@ -31,6 +31,8 @@ pub(crate) struct Asked {
     pub(crate) count: bool,
     /// Whether the greatest or the least is asked for.
     pub(crate) extreme: Option<bool>,
+    /// Which of them, if not the first.
+    pub(crate) places: Places,
     /// Whether it is one of two that are named.
     pub(crate) versus: bool,
     /// What values are to be compared with.
@@ -129,6 +131,10 @@ impl Reader<'_> {
     fn bounds(&mut self, text: &str) {
         let mut i = 0;
         while i < self.words.len() {
+            if let Some(next) = self.between(text, i) {
+                i = next;
+                continue;
+            }
             let Some((number, next)) = self.number(text, i) else {
                 i += 1;
                 continue;
@@ -148,6 +154,31 @@ impl Reader<'_> {
         }
     }
 
+    /// `between 5 and 10 million inhabitants`, `between 1990 and 1992`.
+    fn between(&mut self, text: &str, i: usize) -> Option<usize> {
+        if self.word(i) != "between" {
+            return None;
+        }
+        let (mut low, and) = self.number(text, i + 1)?;
+        if self.word(and) != "and" {
+            return None;
+        }
+        let (high, next) = self.number(text, and + 1)?;
+        // what stands behind both multiplies both
+        if and == i + 2 && next > and + 2 {
+            let times = (and + 2..next).filter_map(|j| multiplier(self.word(j)));
+            low *= times.product::<f64>();
+        }
+        for j in i..next {
+            self.take(j);
+        }
+        self.unit(next);
+        for (comparison, number) in [(Comparison::AtLeast, low), (Comparison::AtMost, high)] {
+            self.asked.bounds.push(Bound { comparison, number });
+        }
+        Some(next)
+    }
+
     /// The number that begins at a word, and the word after it.
     fn number(&self, text: &str, i: usize) -> Option<(f64, usize)> {
         let first = self.word(i);
@@ -163,14 +194,12 @@ impl Reader<'_> {
                 .find(|&j| self.words[j].start >= end)
                 .unwrap_or(self.words.len());
             (body.replace(',', "").parse::<f64>().ok()?, next)
+        } else if first == "a" && multiplier(self.word(i + 1)).is_some() {
+            (1.0, i + 1)
         } else {
-            let (_, number) = NUMBERS.iter().find(|(word, _)| *word == first)?;
-            (*number, i + 1)
+            (small_number(first)?, i + 1)
         };
-        while let Some((_, times)) = NUMBERS
-            .iter()
-            .find(|(word, n)| *n >= 100.0 && *word == self.word(next))
-        {
+        while let Some(times) = multiplier(self.word(next)) {
             number *= times;
             next += 1;
         }
@@ -193,7 +222,12 @@ impl Reader<'_> {
             }
         };
         if back(1) == "than" {
-            return greater(back(2)).map(|g| (strict(g), i - 2));
+            let turned = matches!(back(3), "no" | "not");
+            return greater(back(2)).map(|g| match (turned, g) {
+                (false, g) => (strict(g), i - 2),
+                (true, true) => (Comparison::AtMost, i - 3),
+                (true, false) => (Comparison::AtLeast, i - 3),
+            });
         }
         match (back(2), back(1)) {
             ("at", "least") => return Some((Comparison::AtLeast, i - 2)),
@@ -246,6 +280,16 @@ impl Reader<'_> {
             }
             self.asked.extreme = Some(most);
             self.asked.versus = either;
+            if superlative.is_some()
+                && let Some(before) = i.checked_sub(1)
+                && let Some(places) = places(self.word(before))
+            {
+                self.asked.places = places;
+                self.take(before);
+                if before > 0 && self.word(before - 1) == "top" {
+                    self.take(before - 1);
+                }
+            }
             self.hint(i);
             self.take(i);
             self.unit(i + 1);
@@ -300,6 +344,42 @@ impl Reader<'_> {
         self.asked.text = String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned());
         self.asked
     }
+}
+
+fn small_number(word: &str) -> Option<f64> {
+    let found = NUMBERS.iter().find(|(known, _)| *known == word);
+    found.map(|(_, number)| *number)
+}
+
+fn multiplier(word: &str) -> Option<f64> {
+    small_number(word).filter(|n| *n >= 100.0)
+}
+
+/// `second`, `2nd`: which place.
+fn ordinal(word: &str) -> Option<usize> {
+    const WORDS: [&str; 9] = [
+        "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth",
+    ];
+    if let Some(place) = WORDS.iter().position(|known| *known == word) {
+        return Some(place + 2);
+    }
+    let digits = ["st", "nd", "rd", "th"]
+        .iter()
+        .find_map(|ending| word.strip_suffix(ending))?;
+    digits.parse().ok().filter(|n| (1..=1000).contains(n))
+}
+
+/// The places that the word before a superlative asks for.
+pub(crate) fn places(word: &str) -> Option<Places> {
+    if let Some(from) = ordinal(word) {
+        return Some(Places { from, many: 1 });
+    }
+    let number = small_number(word).or_else(|| word.parse().ok())?;
+    let many = (2.0..=1000.0).contains(&number) && number.fract() == 0.0;
+    many.then_some(Places {
+        from: 1,
+        many: number as usize,
+    })
 }
 
 #[cfg(test)]
@@ -372,6 +452,30 @@ mod tests {
             assert_eq!(left(&asked), rest);
         }
         assert!(read("who won the cup of 2014").bounds.is_empty());
+        for (text, low, high) in [
+            (
+                "countries with between 5 and 10 million inhabitants",
+                5e6,
+                1e7,
+            ),
+            (
+                "countries with between 500 and 2,000 inhabitants",
+                500.0,
+                2e3,
+            ),
+            (
+                "which became independent between 1990 and 1992",
+                1990.0,
+                1992.0,
+            ),
+        ] {
+            let found: Vec<f64> = read(text).bounds.iter().map(|b| b.number).collect();
+            assert_eq!(found, [low, high], "{text}");
+        }
+        let asked = read("cities with no more than 1 thousand inhabitants");
+        assert_eq!(asked.bounds, bound(Comparison::AtMost, 1e3));
+        let asked = read("cities with more than a million inhabitants");
+        assert_eq!(asked.bounds, bound(Comparison::More, 1e6));
     }
 
     #[test]
@@ -381,6 +485,17 @@ mod tests {
         assert_eq!(asked.hints, ["largest", "population"]);
         assert_eq!(left(&asked), "Which country has the ?");
         assert!(read("What is the highest point of France?").is_plain());
+        for (text, from, many) in [
+            ("What is the second largest country?", 2, 1),
+            ("What is the 3rd longest river?", 3, 1),
+            ("Which are the five largest countries?", 1, 5),
+            ("Name the top 10 longest rivers", 1, 10),
+            ("What is the largest country?", 1, 1),
+        ] {
+            let asked = read(text);
+            assert_eq!(asked.places, Places { from, many }, "{text}");
+            assert!(!asked.text.contains("second") && !asked.text.contains("top"));
+        }
         let asked = read("which is smaller, France or Kenya");
         assert!(asked.versus && asked.extreme == Some(false));
         assert!(read("which is near, France or Kenya").is_plain());

@@ -265,6 +265,7 @@ mod tests {
         let least = measure::Operation::Extreme {
             relation: relation("size"),
             most: false,
+            places: measure::Places::default(),
         };
         let ranked = done(Plan {
             then: vec![least],

@@ -30,12 +30,17 @@ use wherefore_model::{Encoder, encode};
 
 use self::search::Search;
 use self::vocabulary::Vocabulary;
-use super::{FormAnswer, FormedAnswer, RelationWalk, RelationWalkConfig, Retriever, ScoredTriples};
+use super::{
+    FormAnswer, FormedAnswer, RelationWalk, RelationWalkConfig, Retriever, ScoredTriples,
+    turned_around,
+};
 use crate::error::{Error, Result};
 use crate::link::Link;
 use crate::logic::{Form, Moment, Outcome, Plan, RunLimits, Runner, relation_called};
+use crate::measure::places;
 use crate::per_graph::PerGraph;
 use crate::question::Question;
+use crate::words::tokens;
 
 /// How sure an answer is that is reached through the form's own entities alone, against others: the
 /// year of the film itself is seldom meant where years of its director's films are asked for.
@@ -116,6 +121,17 @@ impl Retriever for Forms {
         links: &[Link],
         graph: &dyn Graph,
     ) -> Result<ScoredTriples> {
+        if let Some(refused) = turned_around(question, links) {
+            return Ok(refused);
+        }
+        if let Some(phrase) = ranked(&question.text) {
+            return Ok(ScoredTriples {
+                refused: Some(format!(
+                    "`{phrase}` asks for a place that no logical form has; the method `walk` reads it"
+                )),
+                ..ScoredTriples::default()
+            });
+        }
         let vocabulary = self
             .vocabulary
             .get(graph, || Vocabulary::new(graph, &*self.encoder))?;
@@ -129,6 +145,16 @@ impl Retriever for Forms {
         let candidates = search.candidates()?.into_iter().map(Ok);
         running.first(candidates, &search.topics, graph)
     }
+}
+
+/// The words that ask for another place than the first: `second largest`, `five longest`.
+fn ranked(text: &str) -> Option<&str> {
+    let words = tokens(text);
+    let phrase = words.windows(2).find(|two| {
+        let [first, next] = [0, 1].map(|i| text[two[i].start..two[i].end].to_lowercase());
+        places(&first).is_some() && (next.ends_with("est") || next == "most")
+    })?;
+    Some(&text[phrase[0].start..phrase[1].end])
 }
 
 /// A form with its score.
@@ -169,7 +195,10 @@ impl Running {
                 notes.push("not all logical forms could be tried in time".into());
                 break;
             }
-            let plan = Plan::new(&candidate.form, graph, Moment::now())?;
+            // `30 February` is no day: another form may do
+            let Ok(plan) = Plan::new(&candidate.form, graph, Moment::now()) else {
+                continue;
+            };
             let limits = RunLimits {
                 time: left,
                 rows: self.max_rows,
@@ -323,6 +352,13 @@ mod tests {
     use wherefore_graph::MemoryGraph;
 
     use super::*;
+
+    #[test]
+    fn places_are_told_from_firsts() {
+        assert_eq!(ranked("the Second largest country"), Some("Second largest"));
+        assert_eq!(ranked("name the 5 longest rivers"), Some("5 longest"));
+        assert_eq!(ranked("the largest of two countries"), None);
+    }
 
     #[test]
     fn what_comes_back_through_the_topic_is_told_last() {

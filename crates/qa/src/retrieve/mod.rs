@@ -60,6 +60,8 @@ pub struct ScoredTriples {
     pub form: Option<FormAnswer>,
     /// What had to be left out to keep the budget, in words for the user.
     pub notes: Vec<String>,
+    /// Why nothing was looked for, where the question says what the method does not read.
+    pub refused: Option<String>,
     /// Milliseconds by phase, where a method has phases.
     pub phases: Vec<(&'static str, f64)>,
     /// What a network did, where it was asked for.
@@ -169,6 +171,18 @@ fn best_of_ends(subgraph: &Subgraph, topics: &[EntityId], triple_scores: &[f32])
         scores[topic.index()] = 0.0;
     }
     scores
+}
+
+/// A refusal, if a word turns the question around and the rules would read past it.
+fn turned_around(question: &Question, links: &[Link]) -> Option<ScoredTriples> {
+    let names: Vec<(usize, usize)> = links.iter().filter_map(|l| l.span).collect();
+    let word = crate::words::negation(&question.text, &names)?;
+    Some(ScoredTriples {
+        refused: Some(format!(
+            "the question says `{word}`, and this method does not read what is to be left out"
+        )),
+        ..ScoredTriples::default()
+    })
 }
 
 /// A logit as a confidence.

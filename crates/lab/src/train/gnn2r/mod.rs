@@ -95,7 +95,7 @@ pub fn gnn2r(
         data: task.data.clone(),
         ..*task
     };
-    let work = work_folder(task)?;
+    let work = work_folder::<Network>(task)?;
     let encoder = encode::open(&config.encoder)?;
     let run = Run::prepare(task, &config, &*encoder, device, &work, see)?;
     let course = Course {

@@ -8,7 +8,7 @@ use super::{Candidate, Forms, entity_name, relation_name};
 use crate::error::Result;
 use crate::link::Link;
 use crate::logic::{
-    Best, Comparison, Constant, Cues, Form, Moment, Relation, Sense, relation_called,
+    Best, Bound, Comparison, Constant, Cues, Form, Moment, Relation, Sense, relation_called,
 };
 use crate::question::Question;
 use crate::retrieve::Retriever;
@@ -332,33 +332,42 @@ impl<'a> Search<'a> {
         Ok(found)
     }
 
-    /// Each set within the bounds of the question.
+    /// Each set within the bounds of the question. Bounds with the same hints are of one relation.
     fn bounded(&self, sets: Vec<Candidate>) -> Result<Vec<Candidate>> {
-        let bounds = &self.cues.bounds;
-        let Some(first) = bounds.first() else {
+        let mut groups: Vec<Vec<&Bound>> = Vec::new();
+        for bound in &self.cues.bounds {
+            match groups.iter_mut().find(|g| g[0].hints == bound.hints) {
+                Some(group) => group.push(bound),
+                None => groups.push(vec![bound]),
+            }
+        }
+        if groups.is_empty() || self.vocabulary.attributes.is_empty() {
+            // nothing here has values: the words meant something else
             return Ok(sets);
-        };
-        let value = first.than.value(Moment::now());
-        let is_time = value.number.is_none() || first.hints.iter().any(|h| h == "birth");
-        let sense = if is_time { Sense::Time } else { Sense::Number };
-        let mut attributes = self.attributes(&first.hints, Some(sense))?;
-        if attributes.is_empty() {
-            // years may be plain numbers
-            attributes = self.attributes(&first.hints, None)?;
+        }
+        // conditions that stand together, with their score
+        let mut compared: Vec<(Vec<Form>, f32)> = vec![(Vec::new(), 1.0)];
+        for group in &groups {
+            let mut longer = Vec::new();
+            for (relation, score) in self.bounded_by(group[0])? {
+                let by = vec![Relation::new(self.relation_name(relation)?)];
+                let forms = (group.iter())
+                    .map(|bound| Form::Compare(bound.is, by.clone(), bound.than.clone()));
+                for (so_far, so_good) in &compared {
+                    let all = so_far.iter().cloned().chain(forms.clone()).collect();
+                    longer.push((all, so_good * score));
+                }
+            }
+            compared = longer;
         }
         let mut found = Vec::new();
-        for (relation, score) in attributes {
-            let by = vec![Relation::new(self.relation_name(relation)?)];
-            let compared: Vec<Form> = bounds
-                .iter()
-                .map(|bound| Form::Compare(bound.is, by.clone(), bound.than.clone()))
-                .collect();
+        for (conditions, score) in compared {
             for set in &sets {
                 let mut all = match &set.form {
                     Form::And(all) => all.clone(),
                     other => vec![other.clone()],
                 };
-                all.extend(compared.iter().cloned());
+                all.extend(conditions.iter().cloned());
                 found.push(Candidate {
                     form: Form::And(all),
                     score: set.score * score,
@@ -366,19 +375,28 @@ impl<'a> Search<'a> {
             }
             if sets.is_empty() {
                 found.push(Candidate {
-                    form: match compared.as_slice() {
+                    form: match conditions.as_slice() {
                         [one] => one.clone(),
-                        _ => Form::And(compared),
+                        _ => Form::And(conditions),
                     },
                     score: 0.5 * score,
                 });
             }
         }
-        if found.is_empty() {
-            // nothing here has such a value: the words meant something else
-            return Ok(sets);
-        }
         Ok(found)
+    }
+
+    /// The relations whose values a bound may be about.
+    fn bounded_by(&self, bound: &Bound) -> Result<Vec<(RelationId, f32)>> {
+        let value = bound.than.value(Moment::now());
+        let is_time = value.number.is_none() || bound.hints.iter().any(|h| h == "birth");
+        let sense = if is_time { Sense::Time } else { Sense::Number };
+        let found = self.attributes(&bound.hints, Some(sense))?;
+        match found.is_empty() {
+            // years may be plain numbers
+            true => self.attributes(&bound.hints, None),
+            false => Ok(found),
+        }
     }
 
     /// Extremes, measures and counts.
@@ -436,7 +454,8 @@ impl<'a> Search<'a> {
                 });
             }
         }
-        if found.is_empty() {
+        if found.is_empty() && self.vocabulary.attributes.is_empty() {
+            // nothing here has values: the words meant something else
             return Ok(sets);
         }
         Ok(found)

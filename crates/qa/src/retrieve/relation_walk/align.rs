@@ -45,6 +45,8 @@ const VALUES: [&str; 8] = [
 ];
 /// The least affinity at which a step is what a word asks for.
 const ASKED: f32 = 0.5;
+/// The least worth of a word that tells a step.
+const TOLD: f32 = 0.3;
 /// Words with less affinity name no relation.
 pub(super) const STRONG: f32 = 0.55;
 /// What a word that names no relation is worth to a step against its relation.
@@ -114,6 +116,29 @@ impl<'a> Aligner<'a> {
     pub(super) fn asks_when(&self) -> bool {
         let target = self.reading.target.map(|t| &self.reading.words[t].text);
         target.is_some_and(|word| word == "when")
+    }
+
+    /// Whether it is asked who or where: never a number or a date.
+    pub(super) fn asks_who(&self) -> bool {
+        let target = self.reading.target.map(|t| &*self.reading.words[t].text);
+        matches!(target, Some("who" | "whom" | "where"))
+    }
+
+    /// Whether every step is told by a word of its own, as far as words tell steps at all.
+    pub(super) fn tells_every_step(&self, steps: &[Step], fit: Fit) -> bool {
+        let mut used = vec![false; self.reading.words.len()];
+        (0..steps.len()).all(|j| {
+            let worth = |w: usize| self.told(steps, j, w, fit).0;
+            let free = (0..used.len()).filter(|&w| !used[w]);
+            let best = free.max_by(|&a, &b| worth(a).total_cmp(&worth(b)));
+            match best.filter(|&w| worth(w) >= TOLD) {
+                Some(w) => {
+                    used[w] = true;
+                    true
+                }
+                None => steps[j].through,
+            }
+        })
     }
 
     /// The word for what is asked for, if it is a word for a kind of thing.

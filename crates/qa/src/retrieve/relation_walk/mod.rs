@@ -39,10 +39,10 @@ use self::align::{Aligner, Fit, Step};
 use self::kinds::Kinds;
 use super::follow::walk;
 use super::front::steps;
-use super::{Plan, Retriever, ScoredTriples, sigmoid};
+use super::{Plan, Retriever, ScoredTriples, sigmoid, turned_around};
 use crate::error::{Error, Result};
 use crate::link::Link;
-use crate::measure::Attributes;
+use crate::measure::{Attributes, value};
 use crate::per_graph::PerGraph;
 use crate::question::Question;
 use crate::words::stem;
@@ -56,6 +56,9 @@ const BACK: f32 = 0.5;
 /// What a step is worth that leads to what belongs to things, by a relation called after their
 /// kind: from a country against `country`.
 const BELONGS: f32 = 0.2;
+
+/// What it costs to lead to numbers or dates where it is asked who or where.
+const VALUE: f32 = 0.5;
 
 /// Paths that are kept of all lengths.
 const MAX_DONE: usize = 64;
@@ -176,6 +179,9 @@ impl Retriever for RelationWalk {
         links: &[Link],
         graph: &dyn Graph,
     ) -> Result<ScoredTriples> {
+        if let Some(refused) = turned_around(question, links) {
+            return Ok(refused);
+        }
         let (plans, in_time) = self.plans(question, links, graph)?;
         let notes = match in_time {
             true => Vec::new(),
@@ -301,6 +307,9 @@ impl RelationWalk {
                 _ => Fit::Open,
             };
             let mut score = aligner.score(&steps, fit) + coverage;
+            if aligner.asks_who() && !passing && are_values(&step.ends, graph)? {
+                score -= VALUE;
+            }
             if aligner.asks_when() && !passing {
                 score += if are_years(&step.ends, graph)? {
                     0.5
@@ -339,6 +348,11 @@ fn are_years(entities: &[EntityId], graph: &dyn Graph) -> Result<bool> {
         let digits = label.bytes().take_while(u8::is_ascii_digit).count();
         digits == 4 && label.as_bytes().get(4).is_none_or(|&b| b == b'-')
     })
+}
+
+/// Whether most of the labels are numbers or dates.
+fn are_values(entities: &[EntityId], graph: &dyn Graph) -> Result<bool> {
+    most(entities, graph, |label| value(label).is_some())
 }
 
 /// Whether most of the labels hold a word with the stem of `word`: World Series 2010, `series`.

@@ -190,7 +190,8 @@ impl Search<'_> {
         )?;
         if self.known.kinds.are_known() {
             for path in &mut paths {
-                path.answers = aligner.is_answer(&path.steps, path.fit);
+                path.answers = aligner.is_answer(&path.steps, path.fit)
+                    && aligner.tells_every_step(&path.steps, path.fit);
             }
         }
         let telling = Told {
@@ -388,7 +389,11 @@ impl Search<'_> {
         Ok(Some(Plan {
             topic: *first,
             score: sure.clamp(0.0, 1.0),
-            then: vec![Operation::Extreme { relation, most }],
+            then: vec![Operation::Extreme {
+                relation,
+                most,
+                places: asked.places,
+            }],
             among: things,
             ..Plan::default()
         }))
@@ -411,11 +416,12 @@ impl Search<'_> {
                     comparison: bound.comparison,
                     bound: bound.number,
                 }));
-            plan.then.extend(
-                asked
-                    .extreme
-                    .map(|most| Operation::Extreme { relation, most }),
-            );
+            plan.then
+                .extend(asked.extreme.map(|most| Operation::Extreme {
+                    relation,
+                    most,
+                    places: asked.places,
+                }));
         }
         if asked.count {
             let mut values = 0;
