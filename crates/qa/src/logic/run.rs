@@ -97,10 +97,7 @@ impl<'a> Runner<'a> {
 
     /// What the form comes to. Where a service holds the graph, it runs there.
     pub fn run(&mut self) -> Result<Outcome> {
-        let there = self
-            .graph
-            .run_there(&self.plan.members_sparql(), self.limits.rows)?;
-        let entities = match there {
+        let entities = match self.run_there()? {
             Some((entities, true)) => {
                 return Err(Error::FormTooLarge {
                     limit: entities.len(),
@@ -119,6 +116,22 @@ impl<'a> Runner<'a> {
         } else {
             Outcome::Entities(entities)
         })
+    }
+
+    /// What a service makes of the form, if one holds the graph.
+    fn run_there(&self) -> Result<Option<(Vec<EntityId>, bool)>> {
+        /// Tells a service from other graphs where there is nothing to run.
+        const NOTHING: &str = "SELECT ?x WHERE { ?x ?r ?y } LIMIT 0";
+        if self.graph.store().is_some() {
+            return Ok(None);
+        }
+        match self.plan.members_sparql() {
+            Ok(query) => Ok(self.graph.run_there(&query, self.limits.rows)?),
+            Err(too_long) => match self.graph.run_there(NOTHING, 1)? {
+                Some(_) => Err(too_long),
+                None => Ok(None),
+            },
+        }
     }
 
     /// Triples that make an entity match: from the form's names to the entity, each part of an

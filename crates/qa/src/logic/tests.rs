@@ -146,6 +146,29 @@ fn names_that_the_graph_lacks_are_told_and_still_translate() {
 }
 
 #[test]
+fn extremes_of_extremes_run_though_they_are_too_long_as_sparql() {
+    let (_folder, store) = store(OFFICES, "nt");
+    let nested = |n: usize| format!("{}Office{}", "(ARGMAX ".repeat(n), " votes)".repeat(n));
+    assert!(plan(&nested(4), &store).query().is_ok());
+    let plan = plan(&nested(31), &store);
+    let told = "this form is too long as SPARQL: more than 1048576 bytes";
+    assert_eq!(plan.query().unwrap_err().to_string(), told);
+    assert_eq!(plan.sparql(), format!("# {told}"));
+    assert_eq!(answers(&nested(31), &store), ["b"]);
+    assert_eq!(
+        answers(
+            &format!("{}club{}", "(ARGMAX ".repeat(25), " (JOIN a b))".repeat(25)),
+            &wherefore_graph::MemoryGraph::from_names([
+                ("x", "a", "y"),
+                ("y", "b", "7"),
+                ("x", "type", "club"),
+            ])
+        ),
+        ["x"]
+    );
+}
+
+#[test]
 fn evidence_is_the_triples_that_made_it_match() {
     let graph = toy::graph();
     let told = |form: &str, entity: &str| -> Vec<String> {
