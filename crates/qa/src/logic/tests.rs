@@ -324,6 +324,39 @@ fn time_and_rows_are_limited() {
     assert_eq!(error.code(), "out-of-time");
 }
 
+#[test]
+fn evidence_is_found_where_the_set_is() {
+    // a ladder of 26 rungs, two wide, that leads nowhere, beside a chain from s to t
+    let mut lines = String::new();
+    for i in 0..26 {
+        for (a, b) in [("a", "a"), ("a", "b"), ("b", "a"), ("b", "b")] {
+            lines += &format!("{a}{i}\tr\t{b}{}\n", i + 1);
+        }
+        lines += &format!("c{i}\tr\tc{}\n", i + 1);
+    }
+    lines += "c0\tr\ta1\n";
+    for i in 0..30_000 {
+        lines += &format!("city {i}\ttype\tcity\ncity {i}\tpop\t7\n");
+    }
+    let (_folder, store) = store(&lines, "tsv");
+    let limits = RunLimits::default();
+    let chain = format!("{}c26{}", "(JOIN r ".repeat(26), ")".repeat(26));
+    let chain = plan(&chain, &store);
+    let mut runner = Runner::new(&chain, &store, &limits).unwrap();
+    let found = runner.run().unwrap();
+    assert_eq!(labels(&store, found.entities()), ["c0"]);
+    assert_eq!(runner.evidence(found.entities()[0]).unwrap().len(), 26);
+    assert!(runner.leads_on(found.entities()[0], &[]).unwrap());
+
+    let ties = plan("(ARGMAX city pop)", &store);
+    let mut runner = Runner::new(&ties, &store, &limits).unwrap();
+    let found = runner.run().unwrap();
+    assert_eq!(found.entities().len(), 30_000);
+    for &city in found.entities() {
+        assert_eq!(runner.evidence(city).unwrap().len(), 2);
+    }
+}
+
 /// Four entities with names, three relations between them and two with values.
 fn any_lines() -> impl Strategy<Value = String> {
     let entity = 0..4u8;
