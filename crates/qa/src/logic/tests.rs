@@ -2,7 +2,9 @@
 
 use proptest::prelude::*;
 use wherefore_graph::sparql::{self, QueryAnswer, RdfTerm, SparqlOptions};
-use wherefore_graph::{EntityId, Graph, Input, LoadOptions, NameMatch, Store, load, toy};
+use wherefore_graph::{
+    EntityId, Graph, Input, Literal, LiteralKind, LoadOptions, NameMatch, Store, load, toy,
+};
 
 use super::*;
 use crate::error::Error;
@@ -423,6 +425,13 @@ fn any_runnable() -> impl Strategy<Value = Form> {
         (0..6i32).prop_map(|n| Constant::Bare(n.to_string())),
         (2000..2004i32).prop_map(|n| Constant::Bare(n.to_string())),
         (2000..2004i32).prop_map(|n| Constant::Bare(format!("{n}-06-01"))),
+        (2000..2004i32, 0..4usize).prop_map(|(n, kind)| Constant::Literal(Literal {
+            value: n.to_string(),
+            kind: LiteralKind::Typed(format!(
+                "http://www.w3.org/2001/XMLSchema#{}",
+                ["gYear", "integer", "double", "string"][kind]
+            )),
+        })),
     ];
     let time = prop_oneof![
         Just(Constant::Now),

@@ -302,24 +302,36 @@ impl Constant {
         }
     }
 
-    /// Numbers and dates written one way, without their datatype.
+    /// Numbers and dates written one way; without their datatype where they mean the same then. A
+    /// number that would be read as a year as well is a `double`, a year that would be read as a
+    /// number a `gYear`.
     #[must_use]
     pub fn normal(&self) -> Self {
         let (text, value) = match self {
             Constant::Now => return Constant::Now,
             Constant::Bare(text) => (text.as_str(), Value::of_text(text)),
             Constant::Literal(literal) => {
-                let value = Value::of_literal(literal);
                 if !matches!(literal.kind, LiteralKind::Typed(_)) {
                     return self.clone();
                 }
-                (literal.value.trim(), value)
+                (literal.value.trim(), Value::of_literal(literal))
             }
         };
-        match (value.number, value.time) {
-            (Some(number), _) if number.is_finite() => Constant::Bare(format!("{number}")),
-            (None, Some(_)) => Constant::Bare(text.to_owned()),
-            _ => self.clone(),
+        let (text, datatype) = match (value.number, value.time) {
+            (Some(number), _) if number.is_finite() => (format!("{number}"), "double"),
+            (None, Some(_)) => (text.to_owned(), "gYear"),
+            _ => return self.clone(),
+        };
+        let typed = Literal {
+            value: text.clone(),
+            kind: LiteralKind::Typed(format!("{XSD}{datatype}")),
+        };
+        if Value::of_text(&text) == value {
+            Constant::Bare(text)
+        } else if Value::of_literal(&typed) == value {
+            Constant::Literal(typed)
+        } else {
+            self.clone()
         }
     }
 }
@@ -466,6 +478,31 @@ mod tests {
             "1994-01-01+15:00",
         ] {
             assert_eq!(Moment::parse(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn constants_in_normal_form_mean_the_same() {
+        let typed = |text: &str, local: &str| {
+            Constant::Literal(Literal {
+                value: text.into(),
+                kind: LiteralKind::Typed(format!("{XSD}{local}")),
+            })
+        };
+        let bare = |text: &str| Constant::Bare(text.into());
+        for (constant, normal) in [
+            (bare("5.0"), bare("5")),
+            (typed("5", "integer"), bare("5")),
+            (typed("1994-05-01", "date"), bare("1994-05-01")),
+            (bare("1994"), bare("1994")),
+            (typed("1994", "gYear"), typed("1994", "gYear")),
+            (typed("1994", "integer"), typed("1994", "double")),
+            (bare("1994.0"), typed("1994", "double")),
+            // without its zeros it would be no year
+            (bare("0044"), bare("0044")),
+        ] {
+            assert_eq!(constant.normal(), normal, "{constant}");
+            assert_eq!(normal.normal(), normal);
         }
     }
 
