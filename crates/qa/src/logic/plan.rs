@@ -5,16 +5,16 @@
 //! - A relation is one by identity or label, or else the only one that differs in spelling habits.
 //! - A class is whatever a type relation of the graph joins to it ([`TYPE_RELATIONS`]).
 //! - A constant below `JOIN` is whatever has the same value; where it is neither number nor time,
-//!   it is a name.
+//!   it is a name, and its language or datatype is minded where the graph's literals have theirs.
 //! - Values are compared as numbers or as times. A constant that is both (`1994`) and `ARGMAX`
 //!   and `ARGMIN`, which have none, go by what most of the relation's first
 //!   [`SAMPLED_VALUES`] values are.
 
 use wherefore_graph::names::normalise;
-use wherefore_graph::{EntityId, Graph, NameMatch, RelationId, Term};
+use wherefore_graph::{EntityId, Graph, Literal, LiteralKind, NameMatch, RelationId, Term};
 
 use super::form::{Comparison, Constant, Extreme, Form, Relation};
-use super::value::{Moment, Quantity, Sense, Value};
+use super::value::{Moment, Quantity, Sense, Value, XSD};
 use crate::error::{Error, Result};
 
 /// Relations that join a thing to its class, by identity or label.
@@ -364,8 +364,49 @@ impl Binder<'_> {
                 wanted: "an entity",
             }),
             Constant::Bare(text) => self.members(text),
-            Constant::Literal(literal) => self.members(&literal.value),
+            Constant::Literal(literal) => self.literal_members(literal),
         }
+    }
+
+    /// What a literal is called. A language, or a datatype that is not that of text, means itself
+    /// alone where the graph has it, and never another.
+    fn literal_members(&mut self, literal: &Literal) -> Result<Members> {
+        let is_text = |kind: &LiteralKind| match kind {
+            LiteralKind::Plain => true,
+            LiteralKind::Language(_) => false,
+            LiteralKind::Typed(datatype) => datatype.strip_prefix(XSD) == Some("string"),
+        };
+        let found = self.members(&literal.value)?;
+        if is_text(&literal.kind) || found.ids.is_empty() {
+            return Ok(found);
+        }
+        let same = |kind: &LiteralKind| match (kind, &literal.kind) {
+            (LiteralKind::Language(a), LiteralKind::Language(b)) => a.eq_ignore_ascii_case(b),
+            (a, b) => a == b,
+        };
+        let kind = |term: &Term| match term {
+            Term::Literal(found) => Some(found.kind.clone()),
+            _ => None,
+        };
+        let is_there = found.terms.iter().any(|t| kind(t).is_some_and(|k| same(&k)));
+        let mut members = Members::default();
+        for (id, term) in found.ids.into_iter().zip(found.terms) {
+            let fits = match kind(&term) {
+                Some(kind) if is_there => same(&kind),
+                Some(kind) => is_text(&kind),
+                None => !is_there,
+            };
+            if fits {
+                members.ids.push(id);
+                members.terms.push(term);
+            }
+        }
+        if members.ids.is_empty() {
+            let term = Term::Literal(literal.clone());
+            self.miss("entity", &term.to_string());
+            members.terms.push(term);
+        }
+        Ok(members)
     }
 
     /// `(JOIN r constant)`.

@@ -305,6 +305,37 @@ fn periods_classes_and_units_are_minded() {
 }
 
 #[test]
+fn languages_and_datatypes_of_constants_are_minded() {
+    let lines = r#"
+<http://e/a> <http://e/h> "5"^^<http://ex.org/km> .
+<http://e/b> <http://e/h> "5"^^<http://ex.org/mile> .
+<http://e/c> <http://e/h> "5"@en .
+<http://e/d> <http://e/h> "hbo"@en .
+<http://e/e> <http://e/h> "hbo"@de .
+<http://e/f> <http://e/h> "hbo" .
+<http://e/g> <http://e/h> "bbc" .
+<http://e/i> <http://e/h> "itv"@de .
+"#;
+    let (_folder, typed) = store(lines, "nt");
+    for (form, wanted) in [
+        (r#"(JOIN h "5"^^<http://ex.org/km>)"#, &["a"][..]),
+        (r#"(JOIN h "hbo"@en)"#, &["d"]),
+        (r#"(JOIN h "hbo")"#, &["d", "e", "f"]),
+        // text that says no language may be in any
+        (r#"(JOIN h "bbc"@en)"#, &["g"]),
+    ] {
+        assert_eq!(answers(form, &typed), wanted, "{form}");
+        let plan = plan(form, &typed);
+        let run = by_running(&plan, &typed);
+        assert_eq!(by_sparql(&plan, &typed).unwrap(), run, "{form}");
+    }
+    let other = plan(r#"(JOIN h "itv"@en)"#, &typed);
+    assert_eq!(other.missing(), ["entity `\"itv\"@en`"]);
+    let (_folder, names) = store("a\th\thbo\n", "tsv");
+    assert_eq!(answers(r#"(JOIN h "hbo"@en)"#, &names), ["a"]);
+}
+
+#[test]
 fn time_and_rows_are_limited() {
     let lines: String = (0..3000).map(|i| format!("hub\tr\te{i}\n")).collect();
     let (_folder, store) = store(&lines, "tsv");
