@@ -469,27 +469,48 @@ impl Binder<'_> {
         })
     }
 
-    /// The relations of the beginning and of the end, one of which is given.
+    /// The relations of the beginning and of the end, one of which is given. Of several
+    /// counterparts (`end` has `start` and `begin`) it is the first that the graph has.
     fn period(&mut self, given: &Relation) -> Result<(Option<Way>, Option<Way>)> {
         let way = self.way(given)?;
-        let other = |from: &str, to: &str| -> Option<String> {
-            let before = given.name.strip_suffix(from)?;
-            let whole = before.is_empty() || before.ends_with(['.', '/', '#', ':']);
-            whole.then(|| format!("{before}{to}"))
-        };
-        for (start, end) in PERIODS {
-            if let Some(name) = other(start, end) {
-                return Ok((Some(way), self.partner(name, given)?));
+        let mut names = vec![given.name.clone()];
+        if let Some(found) = way.relation {
+            // a counterpart lies nearest by its identity
+            names.insert(0, self.graph.relation_term(found)?.to_string());
+            names.push(self.graph.relation_label(found)?.into_owned());
+        }
+        let mut is_end = None;
+        for (i, name) in names.into_iter().enumerate() {
+            // a label says less than a name that was understood
+            if i == 2 && is_end.is_some() {
+                break;
             }
-            if let Some(name) = other(end, start) {
-                return Ok((self.partner(name, given)?, Some(way)));
+            let cut = name.rfind(['.', '/', '#', ':']).map_or(0, |at| at + 1);
+            let (before, last) = name.split_at(cut);
+            let last = normalise(last);
+            for (start, end) in PERIODS {
+                let (other, ends) = match &last {
+                    last if *last == normalise(start) => (end, false),
+                    last if *last == normalise(end) => (start, true),
+                    _ => continue,
+                };
+                is_end.get_or_insert(ends);
+                if let Some(partner) = self.partner(&format!("{before}{other}"), given)? {
+                    return Ok(match ends {
+                        true => (Some(partner), Some(way)),
+                        false => (Some(way), Some(partner)),
+                    });
+                }
             }
         }
-        Ok((Some(way), None))
+        Ok(match is_end {
+            Some(true) => (None, Some(way)),
+            _ => (Some(way), None),
+        })
     }
 
-    fn partner(&self, name: String, given: &Relation) -> Result<Option<Way>> {
-        let Some(found) = self.graph.relation_named(&name)? else {
+    fn partner(&self, name: &str, given: &Relation) -> Result<Option<Way>> {
+        let Some(found) = relation_called(name, self.graph)? else {
             return Ok(None);
         };
         Ok(Some(Way {

@@ -305,6 +305,31 @@ fn periods_classes_and_units_are_minded() {
 }
 
 #[test]
+fn the_counterpart_of_a_beginning_or_an_end_is_the_one_that_the_graph_has() {
+    let reigns = |begin: &str, end: &str| {
+        let lines: String = [("a", 1980, 1990), ("b", 1990, 2000), ("c", 2000, 2010)]
+            .map(|(x, from, to)| {
+                format!("{x}\ttype\treign\n{x}\t{begin}\t{from}\n{x}\t{end}\t{to}\n")
+            })
+            .concat();
+        store(&lines, "tsv")
+    };
+    for (begin, end, asked) in [
+        ("begin", "end", "end"),
+        ("begin", "end", "begin"),
+        ("start", "end", "end"),
+        ("start_date", "end_date", "[End Date]"),
+        ("start_date", "end_date", "[Start Date]"),
+        ("reign.begin", "reign.end", "reign.end"),
+        ("startDate", "endDate", "[startdate]"),
+    ] {
+        let (_folder, store) = reigns(begin, end);
+        let form = format!("(TC reign {asked} 1995)");
+        assert_eq!(answers(&form, &store), ["b"], "{form} with {begin}");
+    }
+}
+
+#[test]
 fn languages_and_datatypes_of_constants_are_minded() {
     let lines = r#"
 <http://e/a> <http://e/h> "5"^^<http://ex.org/km> .
