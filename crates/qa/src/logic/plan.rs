@@ -172,20 +172,25 @@ impl Plan {
 /// The relation of this name: by identity or label, or else the only one that differs in case,
 /// punctuation, `_` and spaces.
 pub fn relation_called(name: &str, graph: &dyn Graph) -> Result<Option<RelationId>> {
+    Ok(match relations_called(name, graph)?.as_slice() {
+        [one] => Some(*one),
+        _ => None,
+    })
+}
+
+/// All that a name may mean, where it is not one relation's.
+fn relations_called(name: &str, graph: &dyn Graph) -> Result<Vec<RelationId>> {
     if let Some(found) = graph.relation_named(name)? {
-        return Ok(Some(found));
+        return Ok(vec![found]);
     }
     let wanted = normalise(name);
-    let mut found = None;
+    let mut found = Vec::new();
     for id in 0..graph.relation_bound() {
         let relation = RelationId(id as u32);
         if normalise(&graph.relation_label(relation)?) == wanted
             || normalise(&graph.relation_term(relation)?.to_string()) == wanted
         {
-            if found.is_some() {
-                return Ok(None);
-            }
-            found = Some(relation);
+            found.push(relation);
         }
     }
     Ok(found)
@@ -333,6 +338,25 @@ impl Binder<'_> {
         }
     }
 
+    /// Reads on from `the graph has no`.
+    fn miss_of_several(&mut self, name: &str, several: &[RelationId]) -> Result<()> {
+        const TOLD: usize = 3;
+        let mut terms = Vec::new();
+        for &relation in several.iter().take(TOLD) {
+            terms.push(format!("`[{}]`", self.graph.relation_term(relation)?));
+        }
+        let more = if several.len() > TOLD { ", …" } else { "" };
+        let told = format!(
+            "single relation `{name}` but {}: write {}{more}",
+            several.len(),
+            terms.join(" or ")
+        );
+        if !self.missing.contains(&told) {
+            self.missing.push(told);
+        }
+        Ok(())
+    }
+
     fn members(&mut self, name: &str) -> Result<Members> {
         let mut ids = self.graph.entities_named(name, NameMatch::Exact)?;
         if ids.is_empty() {
@@ -455,10 +479,17 @@ impl Binder<'_> {
     }
 
     fn way(&mut self, relation: &Relation) -> Result<Way> {
-        let found = relation_called(&relation.name, self.graph)?;
-        if found.is_none() {
-            self.miss("relation", &relation.name);
-        }
+        let found = match relations_called(&relation.name, self.graph)?.as_slice() {
+            [one] => Some(*one),
+            [] => {
+                self.miss("relation", &relation.name);
+                None
+            }
+            several => {
+                self.miss_of_several(&relation.name, several)?;
+                None
+            }
+        };
         Ok(Way {
             relation: found,
             term: match found {

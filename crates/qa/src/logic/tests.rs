@@ -330,6 +330,24 @@ fn the_counterpart_of_a_beginning_or_an_end_is_the_one_that_the_graph_has() {
 }
 
 #[test]
+fn a_label_of_several_relations_is_told_with_their_identities() {
+    let lines = r#"
+<http://e/a> <http://e/p26> <http://e/b> .
+<http://e/a> <http://f/p26> <http://e/c> .
+<http://e/p26> <http://www.w3.org/2000/01/rdf-schema#label> "spouse" .
+<http://f/p26> <http://www.w3.org/2000/01/rdf-schema#label> "spouse" .
+"#;
+    let (_folder, store) = store(lines, "nt");
+    let several = plan("(JOIN (R spouse) a)", &store);
+    let error = run(&several, &store, &RunLimits::default()).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the graph has no single relation `spouse` but 2: write `[http://e/p26]` or `[http://f/p26]`"
+    );
+    assert_eq!(answers("(JOIN (R [http://f/p26]) a)", &store), ["c"]);
+}
+
+#[test]
 fn languages_and_datatypes_of_constants_are_minded() {
     let lines = r#"
 <http://e/a> <http://e/h> "5"^^<http://ex.org/km> .
