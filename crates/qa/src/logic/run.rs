@@ -446,7 +446,7 @@ impl<'a> Runner<'a> {
                 let Some(value) = self.quantity(end, sense)? else {
                     continue;
                 };
-                let order = best.and_then(|best| value.partial_cmp(&best));
+                let order = best.and_then(|best| value.order(&best));
                 let better = match (best, order, extreme) {
                     (None, ..) => true,
                     (_, Some(std::cmp::Ordering::Equal), _) => {

@@ -147,7 +147,7 @@ impl Writer {
                 sense,
             } => {
                 self.set(x, among);
-                let value = self.valued(x, by, *sense);
+                let value = self.ordered(x, by, *sense);
                 let best = self.variable("best");
                 let rival = self.variable("z");
                 let function = match extreme {
@@ -162,7 +162,7 @@ impl Writer {
                     bytes: self.bytes,
                 };
                 inner.set(&rival, among);
-                let rated = inner.valued(&rival, by, *sense);
+                let rated = inner.ordered(&rival, by, *sense);
                 inner.line(&format!("FILTER(BOUND(?{rated}))"));
                 (self.fresh, self.bytes) = (inner.fresh, inner.bytes);
                 self.line(&format!(
@@ -239,6 +239,19 @@ impl Writer {
         let bound = self.variable("n");
         self.line(&format!("FILTER({guard})"));
         self.line(&format!("BIND({value} AS ?{bound})"));
+        bound
+    }
+
+    /// The value as extremes order it: a time without a zone is one in UTC.
+    fn ordered(&mut self, x: &str, by: &[Way], sense: Sense) -> String {
+        let value = self.valued(x, by, sense);
+        if sense == Sense::Number {
+            return value;
+        }
+        let bound = self.variable("n");
+        self.line(&format!(
+            "BIND(IF(TZ(?{value}) = \"\", xsd:dateTime(CONCAT(STR(?{value}), \"Z\")), ?{value}) AS ?{bound})"
+        ));
         bound
     }
 }

@@ -348,6 +348,33 @@ fn a_label_of_several_relations_is_told_with_their_identities() {
 }
 
 #[test]
+fn extremes_of_times_do_not_depend_on_their_order() {
+    // with and without zones, hours apart; in UTC b is the latest and c the earliest
+    let times = [
+        ("a", "2000-01-01T12:00:00"),
+        ("b", "2000-01-01T18:00:00Z"),
+        ("c", "2000-01-01T08:00:00Z"),
+        ("d", "2000-01-01T17:00:00"),
+    ];
+    for first in 0..times.len() {
+        let mut lines = String::new();
+        for (x, time) in times.iter().cycle().skip(first).take(times.len()) {
+            lines += &format!("<http://e/{x}> <http://e/of> <http://e/s> .\n<http://e/{x}> <http://e/at> \"{time}\"^^<http://www.w3.org/2001/XMLSchema#dateTime> .\n");
+        }
+        let (_folder, store) = store(&lines, "nt");
+        for (form, wanted) in [
+            ("(ARGMAX (JOIN of s) at)", "b"),
+            ("(ARGMIN (JOIN of s) at)", "c"),
+        ] {
+            assert_eq!(answers(form, &store), [wanted], "{form} from {first}");
+            let plan = plan(form, &store);
+            let run = by_running(&plan, &store);
+            assert_eq!(by_sparql(&plan, &store).unwrap(), run, "{form}");
+        }
+    }
+}
+
+#[test]
 fn languages_and_datatypes_of_constants_are_minded() {
     let lines = r#"
 <http://e/a> <http://e/h> "5"^^<http://ex.org/km> .
@@ -447,6 +474,7 @@ fn any_lines() -> impl Strategy<Value = String> {
         (2000..2004i32).prop_map(move |n| format!("\"{n}-01\"^^<{xsd}gYearMonth>")),
         (2000..2004i32).prop_map(move |n| format!("\"{n}-01-01\"^^<{xsd}date>")),
         (2000..2004i32).prop_map(move |n| format!("\"{n}-06-01T12:00:00\"^^<{xsd}dateTime>")),
+        (2000..2004i32).prop_map(move |n| format!("\"{n}-06-01T14:00:00Z\"^^<{xsd}dateTime>")),
         (0..2004i32).prop_map(|n| format!("\"{n}\"")),
         Just("\"5\"^^<http://example.org/km>".to_owned()),
         Just("\"2001\"@en".to_owned()),

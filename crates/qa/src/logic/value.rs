@@ -5,7 +5,8 @@
 //!   and text that spells a number.
 //! - A time is a `date`, `dateTime`, `gYear` or `gYearMonth`, or text that spells one, and stands
 //!   for its first moment: `1994` is the beginning of 1994. As XPath says, a time with a zone and
-//!   one without are only compared where they lie more than 14 hours apart.
+//!   one without are only compared where they lie more than 14 hours apart; only for the largest
+//!   and the smallest of many, which must not depend on their order, is one without a zone in UTC.
 //! - Text without a datatype, and the names that tables are full of, may be both: `1994`.
 //! - Everything else (other datatypes, units among them, text in a language) is no value, and is
 //!   left out wherever values are compared. A number is never compared with a time.
@@ -92,6 +93,18 @@ impl PartialOrd for Quantity {
             (Quantity::Number(a), Quantity::Number(b)) => a.partial_cmp(b),
             (Quantity::Time(a), Quantity::Time(b)) => a.partial_cmp(b),
             _ => None,
+        }
+    }
+}
+
+impl Quantity {
+    /// The order of extremes, which leaves nothing undecided: a time without a zone is one in UTC.
+    pub(super) fn order(&self, other: &Self) -> Option<Ordering> {
+        match (self, other) {
+            (Quantity::Time(a), Quantity::Time(b)) => {
+                Some((a.seconds, a.nanos).cmp(&(b.seconds, b.nanos)))
+            }
+            (a, b) => a.partial_cmp(b),
         }
     }
 }
