@@ -285,7 +285,9 @@ fn expression(variable: &str, sense: Sense, names: bool) -> (String, String) {
                 true => format!("IF(isIRI({v}), xsd:double({text}), xsd:double({v}))"),
                 false => format!("xsd:double({v})"),
             };
-            (guard, value)
+            // engines read `inf` and `nan` as well, and no maximum stands a NaN
+            let spelt = format!("REGEX({text}, \"[0-9]|^[+-]?INF$|^(true|false)$\")");
+            (format!("({guard}) && {spelt}"), value)
         }
         Sense::Time => {
             let kinds: Vec<String> = TEMPORAL.iter().map(|k| format!("xsd:{k}")).collect();

@@ -20,12 +20,9 @@ use super::form::{Constant, Form};
 /// The namespace of the datatypes.
 pub(crate) const XSD: &str = "http://www.w3.org/2001/XMLSchema#";
 
-const NUMERIC: [&str; 16] = [
+/// Datatypes of whole numbers.
+const WHOLE: [&str; 13] = [
     "integer",
-    "decimal",
-    "double",
-    "float",
-    "boolean",
     "long",
     "int",
     "short",
@@ -37,6 +34,7 @@ const NUMERIC: [&str; 16] = [
     "unsignedLong",
     "unsignedInt",
     "unsignedShort",
+    "unsignedByte",
 ];
 pub(crate) const TEMPORAL: [&str; 5] = ["date", "dateTime", "dateTimeStamp", "gYear", "gYearMonth"];
 
@@ -121,7 +119,7 @@ impl Value {
 
     /// The value of a literal.
     pub fn of_literal(literal: &Literal) -> Self {
-        let text = literal.value.trim();
+        let text = literal.value.as_str();
         match &literal.kind {
             LiteralKind::Plain => Self::of_text(text),
             LiteralKind::Language(_) => Self::default(),
@@ -135,15 +133,20 @@ impl Value {
                     },
                     time: None,
                 },
-                Some(local) if NUMERIC.contains(&local) => Self {
-                    number: number(text),
-                    time: None,
-                },
-                Some(local) if TEMPORAL.contains(&local) => Self {
-                    number: None,
-                    time: Moment::parse(text),
-                },
-                _ => Self::default(),
+                // what is not written as its datatype says has no value
+                Some(local) => {
+                    let is_whole = |c: char| c.is_ascii_digit() || matches!(c, '+' | '-');
+                    let written = match local {
+                        "double" | "float" => true,
+                        "decimal" => text.chars().all(|c| is_whole(c) || c == '.'),
+                        local => WHOLE.contains(&local) && text.chars().all(is_whole),
+                    };
+                    Self {
+                        number: number(text).filter(|_| written),
+                        time: Moment::parse(text).filter(|_| TEMPORAL.contains(&local)),
+                    }
+                }
+                None => Self::default(),
             },
         }
     }
@@ -311,7 +314,7 @@ impl Constant {
                 time: Some(now),
             },
             Constant::Bare(text) => Value::of_text(text),
-            Constant::Literal(literal) => Value::of_literal(literal),
+            Constant::Literal(literal) => Value::of_literal(&trimmed(literal)),
         }
     }
 
@@ -327,7 +330,7 @@ impl Constant {
                 if !matches!(literal.kind, LiteralKind::Typed(_)) {
                     return self.clone();
                 }
-                (literal.value.trim(), Value::of_literal(literal))
+                (literal.value.trim(), Value::of_literal(&trimmed(literal)))
             }
         };
         let (text, datatype) = match (value.number, value.time) {
@@ -346,6 +349,14 @@ impl Constant {
         } else {
             self.clone()
         }
+    }
+}
+
+/// A constant with spaces around it is what it is without.
+fn trimmed(literal: &Literal) -> Literal {
+    Literal {
+        value: literal.value.trim().to_owned(),
+        kind: literal.kind.clone(),
     }
 }
 
@@ -443,7 +454,18 @@ mod tests {
         assert_eq!(typed("1994", "integer").time, None);
         assert_eq!(typed("1994", "gYear").number, None);
         assert!(typed("1994", "gYear").time.is_some());
-        assert_eq!(typed("abc", "integer"), Value::default());
+        assert_eq!(typed("7", "unsignedByte").number, Some(7.0));
+        for (text, local) in [
+            ("abc", "integer"),
+            ("3.7", "integer"),
+            ("INF", "long"),
+            ("1e3", "decimal"),
+            (" 7 ", "double"),
+            ("inf", "double"),
+            ("5", "anyURI"),
+        ] {
+            assert_eq!(typed(text, local), Value::default(), "{text} {local}");
+        }
         assert_eq!(typed("NaN", "double"), Value::default());
         let unit = Literal {
             value: "5".into(),
