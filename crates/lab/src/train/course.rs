@@ -149,8 +149,8 @@ impl Course<'_> {
                     saved = Instant::now();
                 }
             }
-            let valid = (lesson.judge(&network))
-                .map_err(|e| self.judged_diverged(e, optimiser.taken()))?;
+            let valid =
+                (lesson.judge(&network)).map_err(|e| self.judged_diverged(e, optimiser.taken()))?;
             let best = state.epochs.iter().rfind(|e| e.best);
             let is_best = best.is_none_or(|best| lesson.is_better(&valid, &best.valid));
             state.epochs.push(Epoch {

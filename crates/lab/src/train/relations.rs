@@ -324,7 +324,9 @@ pub(super) fn found(scores: &[f32], gold: &[u32], k: usize) -> usize {
             let tied = s == score && !gold.contains(&other);
             s > score || tied || s.is_nan()
         });
-        let gold_before = gold[..place].iter().filter(|&&o| scores[o as usize] == score);
+        let gold_before = gold[..place]
+            .iter()
+            .filter(|&&o| scores[o as usize] == score);
         !score.is_nan() && before.count() + gold_before.count() < k
     };
     gold.iter().enumerate().filter(is_found).count()

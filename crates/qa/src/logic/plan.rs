@@ -412,7 +412,10 @@ impl Binder<'_> {
             Term::Literal(found) => Some(found.kind.clone()),
             _ => None,
         };
-        let is_there = found.terms.iter().any(|t| kind(t).is_some_and(|k| same(&k)));
+        let is_there = found
+            .terms
+            .iter()
+            .any(|t| kind(t).is_some_and(|k| same(&k)));
         let mut members = Members::default();
         for (id, term) in found.ids.into_iter().zip(found.terms) {
             let fits = match kind(&term) {

@@ -251,6 +251,28 @@ fn forms_are_spoken() {
             "(TC (JOIN (R won) X) from 2010)",
             "the won of X, as of 2010",
         ),
+        (
+            "(JOIN borders (AND (JOIN borders Spain) (JOIN borders Germany)))",
+            "those whose borders is (those whose borders is Spain, whose borders is Germany)",
+        ),
+        (
+            "(AND (JOIN borders (JOIN borders Spain)) (JOIN borders Germany))",
+            "those whose borders is those whose borders is Spain, whose borders is Germany",
+        ),
+        (
+            "(AND (ARGMAX club capacity) (JOIN owner X))",
+            "(the one with the largest capacity among every club), whose owner is X",
+        ),
+        ("(JOIN (R won) (OR A B))", "the won of (A or B)"),
+        ("(OR (JOIN (R won) A) B)", "(the won of A) or B"),
+        (
+            "(lt (JOIN (R owner) capacity) 5)",
+            "those whose capacity of the one that has it as owner is less than 5",
+        ),
+        (
+            "(ARGMAX club (JOIN venue (JOIN (R owner) capacity)))",
+            "the one with the largest capacity of the one that has the venue as owner among every club",
+        ),
     ] {
         let form: Form = form.parse().unwrap();
         assert_eq!(form.english(&graph).unwrap(), english);
@@ -359,7 +381,9 @@ fn extremes_of_times_do_not_depend_on_their_order() {
     for first in 0..times.len() {
         let mut lines = String::new();
         for (x, time) in times.iter().cycle().skip(first).take(times.len()) {
-            lines += &format!("<http://e/{x}> <http://e/of> <http://e/s> .\n<http://e/{x}> <http://e/at> \"{time}\"^^<http://www.w3.org/2001/XMLSchema#dateTime> .\n");
+            lines += &format!(
+                "<http://e/{x}> <http://e/of> <http://e/s> .\n<http://e/{x}> <http://e/at> \"{time}\"^^<http://www.w3.org/2001/XMLSchema#dateTime> .\n"
+            );
         }
         let (_folder, store) = store(&lines, "nt");
         for (form, wanted) in [
@@ -478,11 +502,17 @@ fn any_lines() -> impl Strategy<Value = String> {
         (0..2004i32).prop_map(|n| format!("\"{n}\"")),
         (0..6i32).prop_map(move |n| format!("\"{n}\"^^<{xsd}unsignedByte>")),
         (0..6i32).prop_map(move |n| format!("\"{n}.7\"^^<{xsd}integer>")),
-        prop_oneof![Just("NaN"), Just("INF"), Just("-INF"), Just("inf"), Just("nan")]
-            .prop_flat_map(move |n| prop_oneof![
-                Just(format!("\"{n}\"^^<{xsd}double>")),
-                Just(format!("\"{n}\""))
-            ]),
+        prop_oneof![
+            Just("NaN"),
+            Just("INF"),
+            Just("-INF"),
+            Just("inf"),
+            Just("nan")
+        ]
+        .prop_flat_map(move |n| prop_oneof![
+            Just(format!("\"{n}\"^^<{xsd}double>")),
+            Just(format!("\"{n}\""))
+        ]),
         Just("\" 3 \"".to_owned()),
         Just("\"true\"".to_owned()),
         Just(format!("\"true\"^^<{xsd}boolean>")),
