@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 use rayon::prelude::*;
 use serde::Serialize;
 use wherefore::logic::{Form, Moment, Notation, Outcome, Plan, Relation, RunLimits, run};
-use wherefore_graph::{EntityId, Graph, Store, names::normalise, sparql};
+use wherefore_graph::{EntityId, Graph, Store, Term, names::normalise, sparql};
 
 use crate::error::Result;
 use crate::questions::{GoldQuestion, NamedTriple};
@@ -202,7 +202,7 @@ fn one(graph: &Store, question: &GoldQuestion, now: Moment, limits: &RunLimits) 
             ran.runs = 1;
             ran.hits = usize::from(found.iter().any(right));
             ran.equals = usize::from(complete && !found.is_empty() && found.iter().all(right));
-            ran.agrees = usize::from(by_sparql == Some(outcome.entities().len()));
+            ran.agrees = usize::from(by_sparql == Some(Asked::Given(shown(&outcome, graph)?)));
         }
     }
     if form.is_plain() {
@@ -215,32 +215,56 @@ fn one(graph: &Store, question: &GoldQuestion, now: Moment, limits: &RunLimits) 
     Ok(counts)
 }
 
-/// How many answers SPARQL gives; none if the query fails. Time alone is no failure of the
-/// translation.
-fn answers_by_sparql(plan: &Plan, graph: &Store, limits: &RunLimits) -> Option<usize> {
+/// What SPARQL came to.
+#[derive(PartialEq)]
+enum Asked {
+    /// The terms of all answers, or the number that was counted.
+    Given(BTreeSet<String>),
+    OutOfTime,
+}
+
+/// What SPARQL gives; none if the query fails. Time alone is no failure of the translation.
+fn answers_by_sparql(plan: &Plan, graph: &Store, limits: &RunLimits) -> Option<Asked> {
     let options = sparql::SparqlOptions {
         timeout: Some(limits.time),
         max_rows: Some(limits.rows),
     };
-    let counted = sparql::query(graph, &plan.sparql(), &options, |answer| match answer {
-        sparql::QueryAnswer::Rows(mut rows) => {
-            if plan.counts() {
-                let row = rows.next().transpose()?;
-                let value = row.and_then(|row| row.values()[0].clone());
-                return Ok(match value {
-                    Some(sparql::RdfTerm::Literal(number)) => number.value().parse().unwrap_or(0),
-                    _ => 0,
-                });
-            }
-            rows.try_fold(0, |count, row| row.map(|_| count + 1))
-        }
-        _ => Ok(0),
+    let query = plan.query().ok()?;
+    let given = sparql::query(graph, &query, &options, |answer| match answer {
+        sparql::QueryAnswer::Rows(rows) => rows
+            .filter_map(|row| match row {
+                Ok(row) => row.values()[0].clone().map(|term| {
+                    Ok(match term {
+                        sparql::RdfTerm::Literal(n) if plan.counts() => n.value().to_owned(),
+                        term => term.to_string(),
+                    })
+                }),
+                Err(error) => Some(Err(error)),
+            })
+            .collect(),
+        _ => Ok(BTreeSet::new()),
     });
-    match counted {
-        Ok(count) => Some(count),
-        Err(wherefore_graph::Error::OutOfTime { .. }) => Some(usize::MAX),
+    match given {
+        Ok(given) => Some(Asked::Given(given)),
+        Err(wherefore_graph::Error::OutOfTime { .. }) => Some(Asked::OutOfTime),
         Err(_) => None,
     }
+}
+
+/// What running came to, as SPARQL shows it.
+fn shown(outcome: &Outcome, graph: &Store) -> Result<BTreeSet<String>> {
+    if let Outcome::Number(number, _) = outcome {
+        return Ok(BTreeSet::from([number.to_string()]));
+    }
+    let mut shown = BTreeSet::new();
+    for &entity in outcome.entities() {
+        shown.insert(match graph.entity_term(entity)? {
+            Term::Iri(iri) => format!("<{iri}>"),
+            Term::Name(name) => format!("<{}>", sparql::name_iri(&name)),
+            other => other.to_string(),
+        });
+    }
+    Ok(shown)
 }
 
 fn labels(outcome: &Outcome, named: &[EntityId], graph: &dyn Graph) -> Result<BTreeSet<String>> {

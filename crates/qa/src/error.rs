@@ -203,6 +203,13 @@ pub enum Error {
         limit: usize,
     },
 
+    /// A logical form whose SPARQL is longer than any service takes.
+    #[error("this form is too long as SPARQL: more than {limit} bytes")]
+    FormTooLong {
+        /// The limit.
+        limit: usize,
+    },
+
     /// Something is to be kept beside a graph that lies nowhere.
     #[error("the graph lies in no folder, so that nothing can be kept beside it")]
     NoGraphFolder,
@@ -285,6 +292,9 @@ impl Error {
                 "names are identities or labels of the graph; `wherefore link GRAPH 'words'` finds entities".into(),
             ),
             Error::FormTooLarge { .. } => Some("begin nearer to a name, or raise the limit".into()),
+            Error::FormTooLong { .. } => Some(
+                "an extreme of an extreme doubles it: leave some out, or load the graph and run the form here".into(),
+            ),
             Error::NoGraphFolder => Some("build a graph folder with `wherefore load`".into()),
             Error::IndexFile { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
                 Some("free some space; what was there before is untouched".into())
@@ -318,6 +328,7 @@ impl Error {
             Error::FormNames { .. } => "form-names",
             Error::FormValue { .. } => "form-value",
             Error::FormTooLarge { .. } => "form-too-large",
+            Error::FormTooLong { .. } => "form-too-long",
             Error::NoGraphFolder => "no-graph-folder",
             Error::FullText { .. } => "full-text",
         }

@@ -151,7 +151,8 @@ impl From<wherefore::Error> for Problem {
             Error::FormSyntax { .. }
             | Error::FormNames { .. }
             | Error::FormValue { .. }
-            | Error::FormTooLarge { .. } => Problem::unprocessable(error.code(), error.to_string()),
+            | Error::FormTooLarge { .. }
+            | Error::FormTooLong { .. } => Problem::unprocessable(error.code(), error.to_string()),
             Error::Model(error) => Problem::hidden(
                 StatusCode::BAD_GATEWAY,
                 error.code(),

@@ -66,7 +66,8 @@ struct Told {
     normal: String,
     bracketed: String,
     english: String,
-    sparql: String,
+    /// None where it is too long.
+    sparql: Option<String>,
     /// What the graph does not have.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     missing: Vec<String>,
@@ -104,7 +105,7 @@ fn one(
         normal: form.normal().to_string(),
         bracketed: form.written(Notation::Bracketed),
         english: form.english(graph)?,
-        sparql: plan.sparql(),
+        sparql: plan.query().ok(),
         missing: plan.missing().to_vec(),
         count: None,
         answers: Vec::new(),
@@ -157,8 +158,13 @@ fn written(told: &Told, output: &Output) -> String {
         line("normal", &shown(&told.normal));
     }
     line("english", &shown(&told.english));
-    let sparql: Vec<_> = told.sparql.lines().map(shown).collect();
-    line("sparql", &sparql.join("\n         "));
+    match &told.sparql {
+        Some(sparql) => {
+            let sparql: Vec<_> = sparql.lines().map(shown).collect();
+            line("sparql", &sparql.join("\n         "));
+        }
+        None => line("sparql", "none: this form is too long as SPARQL"),
+    }
     text.push('\n');
     if !told.missing.is_empty() {
         text += &format!("The graph has no {}.\n", shown(&told.missing.join(", no ")));

@@ -149,7 +149,8 @@ impl Course<'_> {
                     saved = Instant::now();
                 }
             }
-            let valid = lesson.judge(&network)?;
+            let valid =
+                (lesson.judge(&network)).map_err(|e| self.judged_diverged(e, optimiser.taken()))?;
             let best = state.epochs.iter().rfind(|e| e.best);
             let is_best = best.is_none_or(|best| lesson.is_better(&valid, &best.valid));
             state.epochs.push(Epoch {
@@ -232,6 +233,18 @@ impl Course<'_> {
         description.training.insert(STATE.into(), state);
         checkpoint::save(&self.last, &description, network, Some(optimiser))?;
         Ok(())
+    }
+
+    /// A network whose last step left numbers that cannot be judged.
+    fn judged_diverged(&self, error: Error, step: u64) -> Error {
+        match error {
+            Error::Diverged { what, .. } => Error::Diverged {
+                what,
+                step,
+                kept: self.out.exists().then(|| self.out.to_owned()),
+            },
+            other => other,
+        }
     }
 
     fn diverged(&self, error: wherefore::model::Error) -> Error {

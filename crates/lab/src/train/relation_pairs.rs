@@ -23,7 +23,7 @@ use wherefore::model::relations::{RelationMatcher, loss};
 use wherefore::model::tensor::Tensor;
 
 use super::course::{Course, Lesson, batches, check_course};
-use super::relations::{Asked, Run, found};
+use super::relations::{Asked, Run, finite, found};
 use super::{Epoch, Progress};
 use crate::error::{Error, Result};
 
@@ -245,6 +245,7 @@ impl Lesson for Pairs<'_> {
                 .to_vec2::<f32>()
                 .map_err(wherefore::model::Error::from)?;
             for (&i, row) in batch.iter().zip(scores) {
+                finite(&row)?;
                 let ranked = &self.valid.ranked[i];
                 let (gold, total) = &self.valid.gold[i];
                 for sum in &mut sums {

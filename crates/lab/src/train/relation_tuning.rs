@@ -214,7 +214,7 @@ impl Lesson for Tuning<'_> {
                 .to_vec2::<f32>()
                 .map_err(wherefore::model::Error::from)?;
             for (&i, row) in batch.iter().zip(scores) {
-                sum.add(&row, &valid.gold[i]);
+                sum.add(&row, &valid.gold[i])?;
             }
         }
         Ok(sum.over(valid.len()))

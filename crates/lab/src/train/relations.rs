@@ -126,11 +126,14 @@ pub struct Ranked {
 }
 
 impl Ranked {
-    /// Adds a question: the scores of all relations, and which of them are gold.
-    pub(super) fn add(&mut self, scores: &[f32], gold: &[u32]) {
+    /// Adds a question: the scores of all relations, and which of them are gold. An error where a
+    /// score is no number any more: such a network is not to be kept.
+    pub(super) fn add(&mut self, scores: &[f32], gold: &[u32]) -> Result<()> {
+        finite(scores)?;
         let share = |k: usize| found(scores, gold, k) as f64 / gold.len() as f64;
         self.recall_at_1 += share(1);
         self.recall_at_10 += share(10);
+        Ok(())
     }
 
     /// The mean over `count` questions that were added.
@@ -300,13 +303,33 @@ pub(super) fn among(chosen: &[u32], near: Near, gold: &[Vec<u32>]) -> (Near, Vec
     (near, gold)
 }
 
-/// How many of the gold places are among the first `k` by their scores.
+/// Refuses scores of a network that has diverged; the loop knows the step.
+pub(super) fn finite(scores: &[f32]) -> Result<()> {
+    match scores.iter().all(|score| score.is_finite()) {
+        true => Ok(()),
+        false => Err(Error::Diverged {
+            what: "score of a relation".into(),
+            step: 0,
+            kept: None,
+        }),
+    }
+}
+
+/// How many of the gold places are among the first `k` by their scores. Of equal scores the gold
+/// ones come last, and what is no number is not found.
 pub(super) fn found(scores: &[f32], gold: &[u32], k: usize) -> usize {
-    let before = |&&r: &&u32| {
+    let is_found = |&(place, &r): &(usize, &u32)| {
         let score = scores[r as usize];
-        scores.iter().filter(|s| **s > score).count() < k
+        let before = (0u32..).zip(scores).filter(|&(other, &s)| {
+            let tied = s == score && !gold.contains(&other);
+            s > score || tied || s.is_nan()
+        });
+        let gold_before = gold[..place]
+            .iter()
+            .filter(|&&o| scores[o as usize] == score);
+        !score.is_nan() && before.count() + gold_before.count() < k
     };
-    gold.iter().filter(before).count()
+    gold.iter().enumerate().filter(is_found).count()
 }
 
 pub(super) struct Run<'a> {
@@ -536,7 +559,7 @@ impl Lesson for Run<'_> {
                 .to_vec2::<f32>()
                 .map_err(wherefore::model::Error::from)?;
             for (&i, row) in batch.iter().zip(scores) {
-                sum.add(&row, &self.valid.gold[i]);
+                sum.add(&row, &self.valid.gold[i])?;
             }
         }
         Ok(sum.over(self.valid.len()))

@@ -19,7 +19,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use wherefore_graph::{EntityId, Graph, RelationId, Triple};
-use wherefore_model::checkpoint::{self, Checkpoint};
+use wherefore_model::checkpoint::{self, Checkpoint, Kept};
 use wherefore_model::relation_pairs::{PairScorer, Words};
 use wherefore_model::relations::{Featured, Near, RelationMatcher, features};
 use wherefore_model::tensor::{Device, Tensor};
@@ -168,7 +168,7 @@ impl RelationRetriever {
         let checkpoint: Checkpoint<RelationMatcher> = Checkpoint::load(folder, &Device::Cpu)?;
         let pairs = folder.join(PAIRS);
         let pairs = match checkpoint::exists(&pairs) {
-            true => Some(Checkpoint::<PairScorer>::load(&pairs, &Device::Cpu)?.network),
+            true => Some(Checkpoint::<PairScorer>::load(&pairs, &Device::Cpu)?),
             false => None,
         };
         let own = checkpoint::in_place(folder).join(ENCODER);
@@ -176,10 +176,15 @@ impl RelationRetriever {
             true => encode::open(&own.to_string_lossy())?,
             false => encode::open(&checkpoint.description.encoder.name)?,
         };
+        let tuned = checkpoint.network.sizes().tuned;
+        check_encoder(&checkpoint, &*encoder, tuned)?;
+        if let Some(pairs) = &pairs {
+            check_encoder(pairs, &*encoder, tuned)?;
+        }
         Ok(Self {
             encoder,
             matcher: Some(checkpoint.network),
-            pairs,
+            pairs: pairs.map(|pairs| pairs.network),
             towers: PerGraph::default(),
         })
     }
@@ -276,6 +281,19 @@ impl RelationRetriever {
             words,
         })
     }
+}
+
+/// Refuses an encoder other than the one a part of the checkpoint was trained with. A tuned one lies
+/// in the checkpoint and is called after its folder, which may be moved: its rows must fit.
+fn check_encoder<N: Kept>(
+    checkpoint: &Checkpoint<N>,
+    encoder: &dyn Encoder,
+    tuned: bool,
+) -> Result<()> {
+    if tuned && checkpoint.description.encoder.dim == encoder.dim() {
+        return Ok(());
+    }
+    Ok(checkpoint.check_encoder(encoder)?)
 }
 
 /// The token vectors of texts, as a re-ranker reads them.
@@ -419,6 +437,48 @@ mod tests {
 
     use super::*;
     use crate::link::{Names, NamesConfig};
+
+    #[test]
+    fn a_checkpoint_of_another_encoder_is_refused() {
+        use wherefore_model::checkpoint::{Description, save};
+        use wherefore_model::{Random, relation_pairs, relations};
+
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path().join("relations");
+        let sizes = |dim| relations::Sizes {
+            dim,
+            width: 4,
+            buckets: 8,
+            tuned: false,
+        };
+        let keep = |dim: usize, pairs: &str| {
+            let mut random = Random::stream(0, 0);
+            let matcher = RelationMatcher::new(sizes(dim), &mut random, &Device::Cpu).unwrap();
+            let told = Description::of::<RelationMatcher>(sizes(dim), "hashing", 0);
+            save(&folder, &told, &matcher, None).unwrap();
+            let sizes = relation_pairs::Sizes {
+                dim: 256,
+                width: 4,
+                hidden: 4,
+                candidates: 2,
+            };
+            let scorer = PairScorer::new(sizes.clone(), &mut random, &Device::Cpu).unwrap();
+            let told = Description::of::<PairScorer>(sizes, pairs, 0);
+            save(&folder.join(PAIRS), &told, &scorer, None).unwrap();
+            RelationRetriever::load(&folder).map(|_| ())
+        };
+        keep(256, "hashing").unwrap();
+        for refused in [keep(16, "hashing"), keep(256, "static")] {
+            let error = refused.unwrap_err();
+            assert!(
+                matches!(
+                    error,
+                    Error::Model(wherefore_model::Error::OtherEncoder { .. })
+                ),
+                "{error}"
+            );
+        }
+    }
 
     #[test]
     fn mentions_are_masked_where_they_stand() {

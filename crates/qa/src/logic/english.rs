@@ -7,6 +7,9 @@
 //! (lt p v)         those whose p is less than v
 //! (TC S r t)       S, as of t
 //! ```
+//!
+//! What has a comma, an *or* or an *also* of its own stands in parentheses inside of others, so that
+//! no two forms read the same.
 
 use wherefore_graph::Graph;
 use wherefore_graph::names::local_part;
@@ -34,7 +37,9 @@ impl Speaker<'_> {
             Form::Constant(constant) => spoken(constant),
             Form::Join(relation, of) => {
                 let name = self.relation(relation)?;
-                let of = self.form(of)?;
+                let of = self.within(of, |f| {
+                    matches!(f, Form::And(_) | Form::Or(_) | Form::At(..))
+                })?;
                 match relation.reversed {
                     true => format!("the {name} of {of}"),
                     false => format!("those whose {name} is {of}"),
@@ -48,7 +53,10 @@ impl Speaker<'_> {
                 };
                 let mut parts = Vec::with_capacity(all.len());
                 for form in all.iter().filter(|f| !is_condition(f)) {
-                    parts.push(self.operand(form)?);
+                    parts.push(match form {
+                        Form::Name(_) => self.operand(form)?,
+                        form => self.within(form, reaches_on)?,
+                    });
                 }
                 for form in all.iter().filter(is_condition) {
                     let text = self.form(form)?;
@@ -70,7 +78,9 @@ impl Speaker<'_> {
                 text
             }
             Form::Or(all) => {
-                let parts: Vec<String> = all.iter().map(|f| self.form(f)).collect::<Result<_>>()?;
+                let parts: Vec<String> = (all.iter())
+                    .map(|f| self.within(f, |f| reaches_on(f) || matches!(f, Form::Join(..))))
+                    .collect::<Result<_>>()?;
                 parts.join(" or ")
             }
             Form::Count(of) => format!("the number of {}", self.operand(of)?),
@@ -98,10 +108,25 @@ impl Speaker<'_> {
                 };
                 format!("those whose {} is {sign} {}", self.way(by)?, spoken(than))
             }
-            Form::At(of, _, time) => match time {
-                Constant::Now => format!("{}, now", self.operand(of)?),
-                time => format!("{}, as of {}", self.operand(of)?, spoken(time)),
-            },
+            Form::At(of, _, time) => {
+                let of = match &**of {
+                    Form::Best(..) => self.within(of, reaches_on)?,
+                    of => self.operand(of)?,
+                };
+                match time {
+                    Constant::Now => format!("{of}, now"),
+                    time => format!("{of}, as of {}", spoken(time)),
+                }
+            }
+        })
+    }
+
+    /// A form inside of another, in parentheses where these are `needed`.
+    fn within(&self, form: &Form, needed: impl Fn(&Form) -> bool) -> Result<String> {
+        let text = self.form(form)?;
+        Ok(match needed(form) {
+            true => format!("({text})"),
+            false => text,
         })
     }
 
@@ -134,12 +159,20 @@ impl Speaker<'_> {
         Ok(crate::words::opened(last))
     }
 
+    /// `capacity of the venue record`; `capacity of the one that has it as owner` where a relation
+    /// is read from tail to head.
     fn way(&self, by: &[Relation]) -> Result<String> {
-        let mut words = Vec::with_capacity(by.len());
-        for relation in by.iter().rev() {
-            words.push(self.relation(relation)?);
+        let mut words: Option<String> = None;
+        for relation in by {
+            let name = self.relation(relation)?;
+            words = Some(match (words, relation.reversed) {
+                (None, false) => name,
+                (None, true) => format!("one that has it as {name}"),
+                (Some(words), false) => format!("{name} of the {words}"),
+                (Some(words), true) => format!("one that has the {words} as {name}"),
+            });
         }
-        Ok(words.join(" of the "))
+        Ok(words.unwrap_or_default())
     }
 
     fn is_time(&self, by: &[Relation]) -> Result<bool> {
@@ -151,6 +184,14 @@ impl Speaker<'_> {
             None => false,
         })
     }
+}
+
+/// Whether what is said after it would seem to belong to its last part.
+fn reaches_on(form: &Form) -> bool {
+    matches!(
+        form,
+        Form::And(_) | Form::Or(_) | Form::Best(..) | Form::At(..)
+    )
 }
 
 fn spoken(constant: &Constant) -> String {

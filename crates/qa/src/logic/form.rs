@@ -246,8 +246,17 @@ impl Form {
     pub fn normal(&self) -> Self {
         match self {
             Form::Name(name) => Form::Name(name.clone()),
-            Form::Constant(constant) => Form::Constant(constant.normal()),
-            Form::Join(relation, of) => Form::Join(relation.clone(), Box::new(of.normal())),
+            // a name by itself, letter by letter; a value only where it is compared
+            Form::Constant(constant) => Form::Constant(constant.clone()),
+            Form::Join(relation, of) => {
+                let of = match &**of {
+                    Form::Constant(constant) if !relation.reversed => {
+                        Form::Constant(constant.normal())
+                    }
+                    of => of.normal(),
+                };
+                Form::Join(relation.clone(), Box::new(of))
+            }
             Form::And(all) => {
                 let mut flat = Vec::with_capacity(all.len());
                 for operand in all {

@@ -22,4 +22,5 @@ pub use form::{
 pub use plan::{Plan, SAMPLED_VALUES, TYPE_RELATIONS, relation_called, sense_of, type_relations};
 pub use print::{Notation, bracketed_name, written_name};
 pub use run::{Outcome, RunLimits, Runner, run};
+pub use sparql::MAX_SPARQL_BYTES;
 pub use value::{Moment, Quantity, Sense, Value};

@@ -5,16 +5,16 @@
 //! - A relation is one by identity or label, or else the only one that differs in spelling habits.
 //! - A class is whatever a type relation of the graph joins to it ([`TYPE_RELATIONS`]).
 //! - A constant below `JOIN` is whatever has the same value; where it is neither number nor time,
-//!   it is a name.
+//!   it is a name, and its language or datatype is minded where the graph's literals have theirs.
 //! - Values are compared as numbers or as times. A constant that is both (`1994`) and `ARGMAX`
 //!   and `ARGMIN`, which have none, go by what most of the relation's first
 //!   [`SAMPLED_VALUES`] values are.
 
 use wherefore_graph::names::normalise;
-use wherefore_graph::{EntityId, Graph, NameMatch, RelationId, Term};
+use wherefore_graph::{EntityId, Graph, Literal, LiteralKind, NameMatch, RelationId, Term};
 
 use super::form::{Comparison, Constant, Extreme, Form, Relation};
-use super::value::{Moment, Quantity, Sense, Value};
+use super::value::{Moment, Quantity, Sense, Value, XSD};
 use crate::error::{Error, Result};
 
 /// Relations that join a thing to its class, by identity or label.
@@ -172,20 +172,25 @@ impl Plan {
 /// The relation of this name: by identity or label, or else the only one that differs in case,
 /// punctuation, `_` and spaces.
 pub fn relation_called(name: &str, graph: &dyn Graph) -> Result<Option<RelationId>> {
+    Ok(match relations_called(name, graph)?.as_slice() {
+        [one] => Some(*one),
+        _ => None,
+    })
+}
+
+/// All that a name may mean, where it is not one relation's.
+fn relations_called(name: &str, graph: &dyn Graph) -> Result<Vec<RelationId>> {
     if let Some(found) = graph.relation_named(name)? {
-        return Ok(Some(found));
+        return Ok(vec![found]);
     }
     let wanted = normalise(name);
-    let mut found = None;
+    let mut found = Vec::new();
     for id in 0..graph.relation_bound() {
         let relation = RelationId(id as u32);
         if normalise(&graph.relation_label(relation)?) == wanted
             || normalise(&graph.relation_term(relation)?.to_string()) == wanted
         {
-            if found.is_some() {
-                return Ok(None);
-            }
-            found = Some(relation);
+            found.push(relation);
         }
     }
     Ok(found)
@@ -333,6 +338,25 @@ impl Binder<'_> {
         }
     }
 
+    /// Reads on from `the graph has no`.
+    fn miss_of_several(&mut self, name: &str, several: &[RelationId]) -> Result<()> {
+        const TOLD: usize = 3;
+        let mut terms = Vec::new();
+        for &relation in several.iter().take(TOLD) {
+            terms.push(format!("`[{}]`", self.graph.relation_term(relation)?));
+        }
+        let more = if several.len() > TOLD { ", …" } else { "" };
+        let told = format!(
+            "single relation `{name}` but {}: write {}{more}",
+            several.len(),
+            terms.join(" or ")
+        );
+        if !self.missing.contains(&told) {
+            self.missing.push(told);
+        }
+        Ok(())
+    }
+
     fn members(&mut self, name: &str) -> Result<Members> {
         let mut ids = self.graph.entities_named(name, NameMatch::Exact)?;
         if ids.is_empty() {
@@ -364,8 +388,52 @@ impl Binder<'_> {
                 wanted: "an entity",
             }),
             Constant::Bare(text) => self.members(text),
-            Constant::Literal(literal) => self.members(&literal.value),
+            Constant::Literal(literal) => self.literal_members(literal),
         }
+    }
+
+    /// What a literal is called. A language, or a datatype that is not that of text, means itself
+    /// alone where the graph has it, and never another.
+    fn literal_members(&mut self, literal: &Literal) -> Result<Members> {
+        let is_text = |kind: &LiteralKind| match kind {
+            LiteralKind::Plain => true,
+            LiteralKind::Language(_) => false,
+            LiteralKind::Typed(datatype) => datatype.strip_prefix(XSD) == Some("string"),
+        };
+        let found = self.members(&literal.value)?;
+        if is_text(&literal.kind) || found.ids.is_empty() {
+            return Ok(found);
+        }
+        let same = |kind: &LiteralKind| match (kind, &literal.kind) {
+            (LiteralKind::Language(a), LiteralKind::Language(b)) => a.eq_ignore_ascii_case(b),
+            (a, b) => a == b,
+        };
+        let kind = |term: &Term| match term {
+            Term::Literal(found) => Some(found.kind.clone()),
+            _ => None,
+        };
+        let is_there = found
+            .terms
+            .iter()
+            .any(|t| kind(t).is_some_and(|k| same(&k)));
+        let mut members = Members::default();
+        for (id, term) in found.ids.into_iter().zip(found.terms) {
+            let fits = match kind(&term) {
+                Some(kind) if is_there => same(&kind),
+                Some(kind) => is_text(&kind),
+                None => !is_there,
+            };
+            if fits {
+                members.ids.push(id);
+                members.terms.push(term);
+            }
+        }
+        if members.ids.is_empty() {
+            let term = Term::Literal(literal.clone());
+            self.miss("entity", &term.to_string());
+            members.terms.push(term);
+        }
+        Ok(members)
     }
 
     /// `(JOIN r constant)`.
@@ -414,10 +482,17 @@ impl Binder<'_> {
     }
 
     fn way(&mut self, relation: &Relation) -> Result<Way> {
-        let found = relation_called(&relation.name, self.graph)?;
-        if found.is_none() {
-            self.miss("relation", &relation.name);
-        }
+        let found = match relations_called(&relation.name, self.graph)?.as_slice() {
+            [one] => Some(*one),
+            [] => {
+                self.miss("relation", &relation.name);
+                None
+            }
+            several => {
+                self.miss_of_several(&relation.name, several)?;
+                None
+            }
+        };
         Ok(Way {
             relation: found,
             term: match found {
@@ -428,27 +503,48 @@ impl Binder<'_> {
         })
     }
 
-    /// The relations of the beginning and of the end, one of which is given.
+    /// The relations of the beginning and of the end, one of which is given. Of several
+    /// counterparts (`end` has `start` and `begin`) it is the first that the graph has.
     fn period(&mut self, given: &Relation) -> Result<(Option<Way>, Option<Way>)> {
         let way = self.way(given)?;
-        let other = |from: &str, to: &str| -> Option<String> {
-            let before = given.name.strip_suffix(from)?;
-            let whole = before.is_empty() || before.ends_with(['.', '/', '#', ':']);
-            whole.then(|| format!("{before}{to}"))
-        };
-        for (start, end) in PERIODS {
-            if let Some(name) = other(start, end) {
-                return Ok((Some(way), self.partner(name, given)?));
+        let mut names = vec![given.name.clone()];
+        if let Some(found) = way.relation {
+            // a counterpart lies nearest by its identity
+            names.insert(0, self.graph.relation_term(found)?.to_string());
+            names.push(self.graph.relation_label(found)?.into_owned());
+        }
+        let mut is_end = None;
+        for (i, name) in names.into_iter().enumerate() {
+            // a label says less than a name that was understood
+            if i == 2 && is_end.is_some() {
+                break;
             }
-            if let Some(name) = other(end, start) {
-                return Ok((self.partner(name, given)?, Some(way)));
+            let cut = name.rfind(['.', '/', '#', ':']).map_or(0, |at| at + 1);
+            let (before, last) = name.split_at(cut);
+            let last = normalise(last);
+            for (start, end) in PERIODS {
+                let (other, ends) = match &last {
+                    last if *last == normalise(start) => (end, false),
+                    last if *last == normalise(end) => (start, true),
+                    _ => continue,
+                };
+                is_end.get_or_insert(ends);
+                if let Some(partner) = self.partner(&format!("{before}{other}"), given)? {
+                    return Ok(match ends {
+                        true => (Some(partner), Some(way)),
+                        false => (Some(way), Some(partner)),
+                    });
+                }
             }
         }
-        Ok((Some(way), None))
+        Ok(match is_end {
+            Some(true) => (None, Some(way)),
+            _ => (Some(way), None),
+        })
     }
 
-    fn partner(&self, name: String, given: &Relation) -> Result<Option<Way>> {
-        let Some(found) = self.graph.relation_named(&name)? else {
+    fn partner(&self, name: &str, given: &Relation) -> Result<Option<Way>> {
+        let Some(found) = relation_called(name, self.graph)? else {
             return Ok(None);
         };
         Ok(Some(Way {

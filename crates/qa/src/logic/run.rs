@@ -2,9 +2,12 @@
 //!
 //! Sets are computed from the names outward, as sorted ids. Of the operands of an `AND` the one
 //! that looks smallest is computed first; the others are computed too where that is cheap, and
-//! else each member is tried. Time and the size of every set are limited. A graph that a service
-//! holds is not walked through: the form runs there, as SPARQL.
+//! else each member is tried. What was found out of a part of the form and an entity is remembered,
+//! so that no entity is tried twice. Time and the size of every set are limited. A graph that a
+//! service holds is not walked through: the form runs there, as SPARQL.
 
+use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use wherefore_graph::{
@@ -76,6 +79,26 @@ pub struct Runner<'a> {
     begun: Instant,
     /// Edges that were looked at.
     looked: usize,
+    /// The extremes that were computed.
+    bests: HashMap<Node, Best>,
+    /// Which entities belong to which parts.
+    held: Held,
+    /// The same, without ways that meet the entities of its `around`.
+    held_around: Held,
+}
+
+/// A part of the plan, by where it lies: the plan does not move while it runs.
+type Node = usize;
+
+/// Members with the best value, sorted, each with the path to it.
+type Best = Arc<[(EntityId, Vec<Triple>)]>;
+
+/// What is known of entities and parts.
+#[derive(Default)]
+struct Held {
+    /// Sorted.
+    around: Vec<EntityId>,
+    known: HashMap<(Node, EntityId), bool>,
 }
 
 impl<'a> Runner<'a> {
@@ -92,15 +115,15 @@ impl<'a> Runner<'a> {
             limits,
             begun: Instant::now(),
             looked: 0,
+            bests: HashMap::new(),
+            held: Held::default(),
+            held_around: Held::default(),
         })
     }
 
     /// What the form comes to. Where a service holds the graph, it runs there.
     pub fn run(&mut self) -> Result<Outcome> {
-        let there = self
-            .graph
-            .run_there(&self.plan.members_sparql(), self.limits.rows)?;
-        let entities = match there {
+        let entities = match self.run_there()? {
             Some((entities, true)) => {
                 return Err(Error::FormTooLarge {
                     limit: entities.len(),
@@ -121,14 +144,29 @@ impl<'a> Runner<'a> {
         })
     }
 
+    /// What a service makes of the form, if one holds the graph.
+    fn run_there(&self) -> Result<Option<(Vec<EntityId>, bool)>> {
+        /// Tells a service from other graphs where there is nothing to run.
+        const NOTHING: &str = "SELECT ?x WHERE { ?x ?r ?y } LIMIT 0";
+        if self.graph.store().is_some() {
+            return Ok(None);
+        }
+        match self.plan.members_sparql() {
+            Ok(query) => Ok(self.graph.run_there(&query, self.limits.rows)?),
+            Err(too_long) => match self.graph.run_there(NOTHING, 1)? {
+                Some(_) => Err(too_long),
+                None => Ok(None),
+            },
+        }
+    }
+
     /// Triples that make an entity match: from the form's names to the entity, each part of an
     /// `AND` after the other, then what was compared. Empty if it does not match, or if nothing
     /// but its name makes it match.
     pub fn evidence(&mut self, entity: EntityId) -> Result<Vec<Triple>> {
         let mut found = Vec::new();
-        let matches = self.witness(entity, &self.plan.set, &mut found)?;
-        if !matches {
-            found.clear();
+        if self.holds(entity, &self.plan.set, &[])? {
+            self.tell(entity, &self.plan.set, &mut found)?;
         }
         let mut seen = std::collections::HashSet::new();
         found.retain(|triple| seen.insert(*triple));
@@ -190,15 +228,9 @@ impl<'a> Runner<'a> {
                 }
                 self.bounded(found)
             }
-            Set::Best {
-                extreme,
-                among,
-                by,
-                sense,
-            } => {
-                let among = self.members(among)?;
-                let best = self.best(*extreme, &among, by, *sense)?;
-                Ok(best.into_iter().map(|(entity, _)| entity).collect())
+            Set::Best { .. } => {
+                let best = self.best_of(set)?;
+                Ok(best.iter().map(|(entity, _)| *entity).collect())
             }
             Set::Compare { test, by, than } => self.compared(*test, by, *than),
             Set::At { set: of, .. } => {
@@ -376,6 +408,29 @@ impl<'a> Runner<'a> {
         Ok(Value::of(&self.graph.entity_term(entity)?).in_sense(sense))
     }
 
+    /// The members of a `Best`, computed once.
+    fn best_of(&mut self, set: &Set) -> Result<Best> {
+        let node: Node = std::ptr::from_ref(set).addr();
+        if let Some(known) = self.bests.get(&node) {
+            return Ok(Arc::clone(known));
+        }
+        let best = match set {
+            Set::Best {
+                extreme,
+                among,
+                by,
+                sense,
+            } => {
+                let among = self.members(among)?;
+                self.best(*extreme, &among, by, *sense)?
+            }
+            _ => Vec::new(),
+        };
+        let best: Best = best.into();
+        self.bests.insert(node, Arc::clone(&best));
+        Ok(best)
+    }
+
     /// The members with the best value, with the path to it.
     fn best(
         &mut self,
@@ -391,7 +446,7 @@ impl<'a> Runner<'a> {
                 let Some(value) = self.quantity(end, sense)? else {
                     continue;
                 };
-                let order = best.and_then(|best| value.partial_cmp(&best));
+                let order = best.and_then(|best| value.order(&best));
                 let better = match (best, order, extreme) {
                     (None, ..) => true,
                     (_, Some(std::cmp::Ordering::Equal), _) => {
@@ -449,6 +504,36 @@ impl<'a> Runner<'a> {
     /// Whether an entity belongs to a set by a way that meets none of `around` (sorted) but at its
     /// beginning, without computing the set.
     fn holds(&mut self, entity: EntityId, set: &Set, around: &[EntityId]) -> Result<bool> {
+        if let Set::Of(members) = set {
+            return Ok(members.ids.binary_search(&entity).is_ok());
+        }
+        let key: (Node, EntityId) = (std::ptr::from_ref(set).addr(), entity);
+        if let Some(&known) = self.held(around).known.get(&key) {
+            return Ok(known);
+        }
+        let holds = self.tried(entity, set, around)?;
+        let most = self.limits.rows;
+        let held = self.held(around);
+        if held.known.len() < most {
+            held.known.insert(key, holds);
+        }
+        Ok(holds)
+    }
+
+    fn held(&mut self, around: &[EntityId]) -> &mut Held {
+        if around.is_empty() {
+            return &mut self.held;
+        }
+        if self.held_around.around != around {
+            self.held_around = Held {
+                around: around.to_vec(),
+                known: HashMap::new(),
+            };
+        }
+        &mut self.held_around
+    }
+
+    fn tried(&mut self, entity: EntityId, set: &Set, around: &[EntityId]) -> Result<bool> {
         match set {
             Set::Of(members) => Ok(members.ids.binary_search(&entity).is_ok()),
             Set::Instances(ways, class) => {
@@ -498,7 +583,10 @@ impl<'a> Runner<'a> {
             Set::At { set: of, .. } => {
                 Ok(self.holds(entity, of, around)? && self.holds_at(entity, set)?)
             }
-            Set::Best { .. } => Ok(self.members(set)?.binary_search(&entity).is_ok()),
+            Set::Best { .. } => {
+                let best = self.best_of(set)?;
+                Ok(best.binary_search_by_key(&entity, |(e, _)| *e).is_ok())
+            }
         }
     }
 
@@ -542,92 +630,68 @@ impl<'a> Runner<'a> {
         Ok(Some(told))
     }
 
-    /// Adds the triples that make the entity a member; false, and anything, if it is none.
-    fn witness(&mut self, entity: EntityId, set: &Set, found: &mut Vec<Triple>) -> Result<bool> {
+    /// Adds the triples that make a member one. Every step that is taken adds some, and enough are
+    /// told soon.
+    fn tell(&mut self, entity: EntityId, set: &Set, found: &mut Vec<Triple>) -> Result<()> {
         if found.len() >= self.limits.evidence {
-            // enough is told; what is left only has to be true
-            return self.holds(entity, set, &[]);
+            return Ok(());
         }
         match set {
-            Set::Of(members) => Ok(members.ids.binary_search(&entity).is_ok()),
+            Set::Of(_) => {}
             Set::Instances(ways, class) => {
                 for way in ways {
                     for (end, triple) in self.steps_from(entity, way)? {
                         if class.ids.binary_search(&end).is_ok() {
                             found.push(triple);
-                            return Ok(true);
+                            return Ok(());
                         }
                     }
                 }
-                Ok(false)
             }
             Set::Join(way, of) => {
-                let mut any = false;
                 for (end, triple) in self.steps_from(entity, way)? {
-                    let before = found.len();
-                    if self.witness(end, of, found)? {
+                    if self.holds(end, of, &[])? {
+                        self.tell(end, of, found)?;
                         found.push(triple);
-                        any = true;
-                    } else {
-                        found.truncate(before);
-                    }
-                    if any && found.len() >= self.limits.evidence {
-                        break;
+                        if found.len() >= self.limits.evidence {
+                            break;
+                        }
                     }
                 }
-                Ok(any)
             }
             Set::And(all) => {
                 for set in all {
-                    if !self.witness(entity, set, found)? {
-                        return Ok(false);
-                    }
+                    self.tell(entity, set, found)?;
                 }
-                Ok(true)
             }
             Set::Or(all) => {
                 for set in all {
-                    let before = found.len();
-                    if self.witness(entity, set, found)? {
-                        return Ok(true);
+                    if self.holds(entity, set, &[])? {
+                        return self.tell(entity, set, found);
                     }
-                    found.truncate(before);
                 }
-                Ok(false)
             }
             Set::Compare { test, by, than } => {
                 for (end, path) in self.ends(entity, by)? {
                     if passes(*test, self.quantity(end, sense_of(*than))?, *than) {
                         found.extend(path);
-                        return Ok(true);
+                        return Ok(());
                     }
                 }
-                Ok(false)
             }
-            Set::Best {
-                extreme,
-                among,
-                by,
-                sense,
-            } => {
-                let members = self.members(among)?;
-                let best = self.best(*extreme, &members, by, *sense)?;
-                let Some((_, path)) = best.into_iter().find(|(e, _)| *e == entity) else {
-                    return Ok(false);
-                };
-                let is_member = self.witness(entity, among, found)?;
-                found.extend(path);
-                Ok(is_member)
+            Set::Best { among, .. } => {
+                self.tell(entity, among, found)?;
+                let best = self.best_of(set)?;
+                if let Ok(place) = best.binary_search_by_key(&entity, |(e, _)| *e) {
+                    found.extend(&best[place].1);
+                }
             }
             Set::At { set: of, .. } => {
-                let Some(period) = self.period(entity, set)? else {
-                    return Ok(false);
-                };
-                let is_member = self.witness(entity, of, found)?;
-                found.extend(period);
-                Ok(is_member)
+                self.tell(entity, of, found)?;
+                found.extend(self.period(entity, set)?.unwrap_or_default());
             }
         }
+        Ok(())
     }
 }
 

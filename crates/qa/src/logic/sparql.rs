@@ -21,28 +21,44 @@ use wherefore_graph::{Literal, LiteralKind, Term};
 use super::form::{Comparison, Extreme};
 use super::plan::{Members, Plan, Set, Test, Way};
 use super::value::{Moment, Quantity, Sense, TEMPORAL};
+use crate::error::{Error, Result};
+
+/// The longest query, in bytes. An extreme stands in it twice, so that extremes of extremes double
+/// its length each time.
+pub const MAX_SPARQL_BYTES: usize = 1 << 20;
 
 impl Plan {
-    /// The query. A `COUNT` gives `?count`, everything else `?x`.
+    /// The query; a comment that says so where it would be longer than [`MAX_SPARQL_BYTES`]. A
+    /// `COUNT` gives `?count`, everything else `?x`.
     pub fn sparql(&self) -> String {
+        self.query().unwrap_or_else(|error| format!("# {error}"))
+    }
+
+    /// The query, as [`Plan::sparql`]; an error where it is too long.
+    pub fn query(&self) -> Result<String> {
         match self.count {
-            true => self.query("SELECT (COUNT(DISTINCT ?x) AS ?count)"),
+            true => self.written("SELECT (COUNT(DISTINCT ?x) AS ?count)"),
             false => self.members_sparql(),
         }
     }
 
     /// The query for `?x`, also where only their number is asked for.
-    pub(super) fn members_sparql(&self) -> String {
-        self.query("SELECT DISTINCT ?x")
+    pub(super) fn members_sparql(&self) -> Result<String> {
+        self.written("SELECT DISTINCT ?x")
     }
 
-    fn query(&self, head: &str) -> String {
+    fn written(&self, head: &str) -> Result<String> {
         let mut writer = Writer {
             depth: 1,
             ..Writer::default()
         };
         writer.set("x", &self.set);
-        format!("{head} WHERE {{\n{}}}", writer.out)
+        match writer.is_full() {
+            true => Err(Error::FormTooLong {
+                limit: MAX_SPARQL_BYTES,
+            }),
+            false => Ok(format!("{head} WHERE {{\n{}}}", writer.out)),
+        }
     }
 }
 
@@ -51,6 +67,8 @@ struct Writer {
     out: String,
     depth: usize,
     fresh: usize,
+    /// Bytes of all lines, of the writers around this one too.
+    bytes: usize,
 }
 
 impl Writer {
@@ -59,7 +77,16 @@ impl Writer {
         format!("{prefix}{}", self.fresh)
     }
 
+    /// Whether the query is too long, and nothing more is written.
+    fn is_full(&self) -> bool {
+        self.bytes > MAX_SPARQL_BYTES
+    }
+
     fn line(&mut self, text: &str) {
+        self.bytes += 2 * self.depth + text.len() + 1;
+        if self.is_full() {
+            return;
+        }
         for _ in 0..self.depth {
             self.out.push_str("  ");
         }
@@ -68,6 +95,9 @@ impl Writer {
     }
 
     fn set(&mut self, x: &str, set: &Set) {
+        if self.is_full() {
+            return;
+        }
         match set {
             Set::Of(members) => self.values(x, members),
             Set::Instances(ways, class) => {
@@ -117,7 +147,7 @@ impl Writer {
                 sense,
             } => {
                 self.set(x, among);
-                let value = self.valued(x, by, *sense);
+                let value = self.ordered(x, by, *sense);
                 let best = self.variable("best");
                 let rival = self.variable("z");
                 let function = match extreme {
@@ -129,11 +159,12 @@ impl Writer {
                     out: String::new(),
                     depth: self.depth + 1,
                     fresh: self.fresh,
+                    bytes: self.bytes,
                 };
                 inner.set(&rival, among);
-                let rated = inner.valued(&rival, by, *sense);
+                let rated = inner.ordered(&rival, by, *sense);
                 inner.line(&format!("FILTER(BOUND(?{rated}))"));
-                self.fresh = inner.fresh;
+                (self.fresh, self.bytes) = (inner.fresh, inner.bytes);
                 self.line(&format!(
                     "{{ SELECT ({function}(?{rated}) AS ?{best}) WHERE {{"
                 ));
@@ -210,6 +241,19 @@ impl Writer {
         self.line(&format!("BIND({value} AS ?{bound})"));
         bound
     }
+
+    /// The value as extremes order it: a time without a zone is one in UTC.
+    fn ordered(&mut self, x: &str, by: &[Way], sense: Sense) -> String {
+        let value = self.valued(x, by, sense);
+        if sense == Sense::Number {
+            return value;
+        }
+        let bound = self.variable("n");
+        self.line(&format!(
+            "BIND(IF(TZ(?{value}) = \"\", xsd:dateTime(CONCAT(STR(?{value}), \"Z\")), ?{value}) AS ?{bound})"
+        ));
+        bound
+    }
 }
 
 fn is_name(way: &Way) -> bool {
@@ -241,7 +285,9 @@ fn expression(variable: &str, sense: Sense, names: bool) -> (String, String) {
                 true => format!("IF(isIRI({v}), xsd:double({text}), xsd:double({v}))"),
                 false => format!("xsd:double({v})"),
             };
-            (guard, value)
+            // engines read `inf` and `nan` as well, and no maximum stands a NaN
+            let spelt = format!("REGEX({text}, \"[0-9]|^[+-]?INF$|^(true|false)$\")");
+            (format!("({guard}) && {spelt}"), value)
         }
         Sense::Time => {
             let kinds: Vec<String> = TEMPORAL.iter().map(|k| format!("xsd:{k}")).collect();

@@ -2,7 +2,9 @@
 
 use proptest::prelude::*;
 use wherefore_graph::sparql::{self, QueryAnswer, RdfTerm, SparqlOptions};
-use wherefore_graph::{EntityId, Graph, Input, LoadOptions, NameMatch, Store, load, toy};
+use wherefore_graph::{
+    EntityId, Graph, Input, Literal, LiteralKind, LoadOptions, NameMatch, Store, load, toy,
+};
 
 use super::*;
 use crate::error::Error;
@@ -146,6 +148,29 @@ fn names_that_the_graph_lacks_are_told_and_still_translate() {
 }
 
 #[test]
+fn extremes_of_extremes_run_though_they_are_too_long_as_sparql() {
+    let (_folder, store) = store(OFFICES, "nt");
+    let nested = |n: usize| format!("{}Office{}", "(ARGMAX ".repeat(n), " votes)".repeat(n));
+    assert!(plan(&nested(4), &store).query().is_ok());
+    let plan = plan(&nested(31), &store);
+    let told = "this form is too long as SPARQL: more than 1048576 bytes";
+    assert_eq!(plan.query().unwrap_err().to_string(), told);
+    assert_eq!(plan.sparql(), format!("# {told}"));
+    assert_eq!(answers(&nested(31), &store), ["b"]);
+    assert_eq!(
+        answers(
+            &format!("{}club{}", "(ARGMAX ".repeat(25), " (JOIN a b))".repeat(25)),
+            &wherefore_graph::MemoryGraph::from_names([
+                ("x", "a", "y"),
+                ("y", "b", "7"),
+                ("x", "type", "club"),
+            ])
+        ),
+        ["x"]
+    );
+}
+
+#[test]
 fn evidence_is_the_triples_that_made_it_match() {
     let graph = toy::graph();
     let told = |form: &str, entity: &str| -> Vec<String> {
@@ -226,6 +251,28 @@ fn forms_are_spoken() {
             "(TC (JOIN (R won) X) from 2010)",
             "the won of X, as of 2010",
         ),
+        (
+            "(JOIN borders (AND (JOIN borders Spain) (JOIN borders Germany)))",
+            "those whose borders is (those whose borders is Spain, whose borders is Germany)",
+        ),
+        (
+            "(AND (JOIN borders (JOIN borders Spain)) (JOIN borders Germany))",
+            "those whose borders is those whose borders is Spain, whose borders is Germany",
+        ),
+        (
+            "(AND (ARGMAX club capacity) (JOIN owner X))",
+            "(the one with the largest capacity among every club), whose owner is X",
+        ),
+        ("(JOIN (R won) (OR A B))", "the won of (A or B)"),
+        ("(OR (JOIN (R won) A) B)", "(the won of A) or B"),
+        (
+            "(lt (JOIN (R owner) capacity) 5)",
+            "those whose capacity of the one that has it as owner is less than 5",
+        ),
+        (
+            "(ARGMAX club (JOIN venue (JOIN (R owner) capacity)))",
+            "the one with the largest capacity of the one that has the venue as owner among every club",
+        ),
     ] {
         let form: Form = form.parse().unwrap();
         assert_eq!(form.english(&graph).unwrap(), english);
@@ -280,6 +327,109 @@ fn periods_classes_and_units_are_minded() {
 }
 
 #[test]
+fn the_counterpart_of_a_beginning_or_an_end_is_the_one_that_the_graph_has() {
+    let reigns = |begin: &str, end: &str| {
+        let lines: String = [("a", 1980, 1990), ("b", 1990, 2000), ("c", 2000, 2010)]
+            .map(|(x, from, to)| {
+                format!("{x}\ttype\treign\n{x}\t{begin}\t{from}\n{x}\t{end}\t{to}\n")
+            })
+            .concat();
+        store(&lines, "tsv")
+    };
+    for (begin, end, asked) in [
+        ("begin", "end", "end"),
+        ("begin", "end", "begin"),
+        ("start", "end", "end"),
+        ("start_date", "end_date", "[End Date]"),
+        ("start_date", "end_date", "[Start Date]"),
+        ("reign.begin", "reign.end", "reign.end"),
+        ("startDate", "endDate", "[startdate]"),
+    ] {
+        let (_folder, store) = reigns(begin, end);
+        let form = format!("(TC reign {asked} 1995)");
+        assert_eq!(answers(&form, &store), ["b"], "{form} with {begin}");
+    }
+}
+
+#[test]
+fn a_label_of_several_relations_is_told_with_their_identities() {
+    let lines = r#"
+<http://e/a> <http://e/p26> <http://e/b> .
+<http://e/a> <http://f/p26> <http://e/c> .
+<http://e/p26> <http://www.w3.org/2000/01/rdf-schema#label> "spouse" .
+<http://f/p26> <http://www.w3.org/2000/01/rdf-schema#label> "spouse" .
+"#;
+    let (_folder, store) = store(lines, "nt");
+    let several = plan("(JOIN (R spouse) a)", &store);
+    let error = run(&several, &store, &RunLimits::default()).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the graph has no single relation `spouse` but 2: write `[http://e/p26]` or `[http://f/p26]`"
+    );
+    assert_eq!(answers("(JOIN (R [http://f/p26]) a)", &store), ["c"]);
+}
+
+#[test]
+fn extremes_of_times_do_not_depend_on_their_order() {
+    // with and without zones, hours apart; in UTC b is the latest and c the earliest
+    let times = [
+        ("a", "2000-01-01T12:00:00"),
+        ("b", "2000-01-01T18:00:00Z"),
+        ("c", "2000-01-01T08:00:00Z"),
+        ("d", "2000-01-01T17:00:00"),
+    ];
+    for first in 0..times.len() {
+        let mut lines = String::new();
+        for (x, time) in times.iter().cycle().skip(first).take(times.len()) {
+            lines += &format!(
+                "<http://e/{x}> <http://e/of> <http://e/s> .\n<http://e/{x}> <http://e/at> \"{time}\"^^<http://www.w3.org/2001/XMLSchema#dateTime> .\n"
+            );
+        }
+        let (_folder, store) = store(&lines, "nt");
+        for (form, wanted) in [
+            ("(ARGMAX (JOIN of s) at)", "b"),
+            ("(ARGMIN (JOIN of s) at)", "c"),
+        ] {
+            assert_eq!(answers(form, &store), [wanted], "{form} from {first}");
+            let plan = plan(form, &store);
+            let run = by_running(&plan, &store);
+            assert_eq!(by_sparql(&plan, &store).unwrap(), run, "{form}");
+        }
+    }
+}
+
+#[test]
+fn languages_and_datatypes_of_constants_are_minded() {
+    let lines = r#"
+<http://e/a> <http://e/h> "5"^^<http://ex.org/km> .
+<http://e/b> <http://e/h> "5"^^<http://ex.org/mile> .
+<http://e/c> <http://e/h> "5"@en .
+<http://e/d> <http://e/h> "hbo"@en .
+<http://e/e> <http://e/h> "hbo"@de .
+<http://e/f> <http://e/h> "hbo" .
+<http://e/g> <http://e/h> "bbc" .
+<http://e/i> <http://e/h> "itv"@de .
+"#;
+    let (_folder, typed) = store(lines, "nt");
+    for (form, wanted) in [
+        (r#"(JOIN h "5"^^<http://ex.org/km>)"#, &["a"][..]),
+        (r#"(JOIN h "hbo"@en)"#, &["d"]),
+        (r#"(JOIN h "hbo")"#, &["d", "e", "f"]),
+        // text that says no language may be in any
+        (r#"(JOIN h "bbc"@en)"#, &["g"]),
+    ] {
+        assert_eq!(answers(form, &typed), wanted, "{form}");
+        let plan = plan(form, &typed);
+        let run = by_running(&plan, &typed);
+        assert_eq!(by_sparql(&plan, &typed).unwrap(), run, "{form}");
+    }
+    let other = plan(r#"(JOIN h "itv"@en)"#, &typed);
+    assert_eq!(other.missing(), ["entity `\"itv\"@en`"]);
+    let (_folder, names) = store("a\th\thbo\n", "tsv");
+    assert_eq!(answers(r#"(JOIN h "hbo"@en)"#, &names), ["a"]);
+}
+
+#[test]
 fn time_and_rows_are_limited() {
     let lines: String = (0..3000).map(|i| format!("hub\tr\te{i}\n")).collect();
     let (_folder, store) = store(&lines, "tsv");
@@ -301,6 +451,39 @@ fn time_and_rows_are_limited() {
     assert_eq!(error.code(), "out-of-time");
 }
 
+#[test]
+fn evidence_is_found_where_the_set_is() {
+    // a ladder of 26 rungs, two wide, that leads nowhere, beside a chain from s to t
+    let mut lines = String::new();
+    for i in 0..26 {
+        for (a, b) in [("a", "a"), ("a", "b"), ("b", "a"), ("b", "b")] {
+            lines += &format!("{a}{i}\tr\t{b}{}\n", i + 1);
+        }
+        lines += &format!("c{i}\tr\tc{}\n", i + 1);
+    }
+    lines += "c0\tr\ta1\n";
+    for i in 0..30_000 {
+        lines += &format!("city {i}\ttype\tcity\ncity {i}\tpop\t7\n");
+    }
+    let (_folder, store) = store(&lines, "tsv");
+    let limits = RunLimits::default();
+    let chain = format!("{}c26{}", "(JOIN r ".repeat(26), ")".repeat(26));
+    let chain = plan(&chain, &store);
+    let mut runner = Runner::new(&chain, &store, &limits).unwrap();
+    let found = runner.run().unwrap();
+    assert_eq!(labels(&store, found.entities()), ["c0"]);
+    assert_eq!(runner.evidence(found.entities()[0]).unwrap().len(), 26);
+    assert!(runner.leads_on(found.entities()[0], &[]).unwrap());
+
+    let ties = plan("(ARGMAX city pop)", &store);
+    let mut runner = Runner::new(&ties, &store, &limits).unwrap();
+    let found = runner.run().unwrap();
+    assert_eq!(found.entities().len(), 30_000);
+    for &city in found.entities() {
+        assert_eq!(runner.evidence(city).unwrap().len(), 2);
+    }
+}
+
 /// Four entities with names, three relations between them and two with values.
 fn any_lines() -> impl Strategy<Value = String> {
     let entity = 0..4u8;
@@ -315,7 +498,24 @@ fn any_lines() -> impl Strategy<Value = String> {
         (2000..2004i32).prop_map(move |n| format!("\"{n}-01\"^^<{xsd}gYearMonth>")),
         (2000..2004i32).prop_map(move |n| format!("\"{n}-01-01\"^^<{xsd}date>")),
         (2000..2004i32).prop_map(move |n| format!("\"{n}-06-01T12:00:00\"^^<{xsd}dateTime>")),
+        (2000..2004i32).prop_map(move |n| format!("\"{n}-06-01T14:00:00Z\"^^<{xsd}dateTime>")),
         (0..2004i32).prop_map(|n| format!("\"{n}\"")),
+        (0..6i32).prop_map(move |n| format!("\"{n}\"^^<{xsd}unsignedByte>")),
+        (0..6i32).prop_map(move |n| format!("\"{n}.7\"^^<{xsd}integer>")),
+        prop_oneof![
+            Just("NaN"),
+            Just("INF"),
+            Just("-INF"),
+            Just("inf"),
+            Just("nan")
+        ]
+        .prop_flat_map(move |n| prop_oneof![
+            Just(format!("\"{n}\"^^<{xsd}double>")),
+            Just(format!("\"{n}\""))
+        ]),
+        Just("\" 3 \"".to_owned()),
+        Just("\"true\"".to_owned()),
+        Just(format!("\"true\"^^<{xsd}boolean>")),
         Just("\"5\"^^<http://example.org/km>".to_owned()),
         Just("\"2001\"@en".to_owned()),
         Just("\"many\"".to_owned()),
@@ -367,6 +567,13 @@ fn any_runnable() -> impl Strategy<Value = Form> {
         (0..6i32).prop_map(|n| Constant::Bare(n.to_string())),
         (2000..2004i32).prop_map(|n| Constant::Bare(n.to_string())),
         (2000..2004i32).prop_map(|n| Constant::Bare(format!("{n}-06-01"))),
+        (2000..2004i32, 0..4usize).prop_map(|(n, kind)| Constant::Literal(Literal {
+            value: n.to_string(),
+            kind: LiteralKind::Typed(format!(
+                "http://www.w3.org/2001/XMLSchema#{}",
+                ["gYear", "integer", "double", "string"][kind]
+            )),
+        })),
     ];
     let time = prop_oneof![
         Just(Constant::Now),

@@ -5,7 +5,8 @@
 //!   and text that spells a number.
 //! - A time is a `date`, `dateTime`, `gYear` or `gYearMonth`, or text that spells one, and stands
 //!   for its first moment: `1994` is the beginning of 1994. As XPath says, a time with a zone and
-//!   one without are only compared where they lie more than 14 hours apart.
+//!   one without are only compared where they lie more than 14 hours apart; only for the largest
+//!   and the smallest of many, which must not depend on their order, is one without a zone in UTC.
 //! - Text without a datatype, and the names that tables are full of, may be both: `1994`.
 //! - Everything else (other datatypes, units among them, text in a language) is no value, and is
 //!   left out wherever values are compared. A number is never compared with a time.
@@ -19,12 +20,9 @@ use super::form::{Constant, Form};
 /// The namespace of the datatypes.
 pub(crate) const XSD: &str = "http://www.w3.org/2001/XMLSchema#";
 
-const NUMERIC: [&str; 16] = [
+/// Datatypes of whole numbers.
+const WHOLE: [&str; 13] = [
     "integer",
-    "decimal",
-    "double",
-    "float",
-    "boolean",
     "long",
     "int",
     "short",
@@ -36,6 +34,7 @@ const NUMERIC: [&str; 16] = [
     "unsignedLong",
     "unsignedInt",
     "unsignedShort",
+    "unsignedByte",
 ];
 pub(crate) const TEMPORAL: [&str; 5] = ["date", "dateTime", "dateTimeStamp", "gYear", "gYearMonth"];
 
@@ -96,6 +95,18 @@ impl PartialOrd for Quantity {
     }
 }
 
+impl Quantity {
+    /// The order of extremes, which leaves nothing undecided: a time without a zone is one in UTC.
+    pub(super) fn order(&self, other: &Self) -> Option<Ordering> {
+        match (self, other) {
+            (Quantity::Time(a), Quantity::Time(b)) => {
+                Some((a.seconds, a.nanos).cmp(&(b.seconds, b.nanos)))
+            }
+            (a, b) => a.partial_cmp(b),
+        }
+    }
+}
+
 impl Value {
     /// The value of a term.
     pub fn of(term: &Term) -> Self {
@@ -108,7 +119,7 @@ impl Value {
 
     /// The value of a literal.
     pub fn of_literal(literal: &Literal) -> Self {
-        let text = literal.value.trim();
+        let text = literal.value.as_str();
         match &literal.kind {
             LiteralKind::Plain => Self::of_text(text),
             LiteralKind::Language(_) => Self::default(),
@@ -122,15 +133,20 @@ impl Value {
                     },
                     time: None,
                 },
-                Some(local) if NUMERIC.contains(&local) => Self {
-                    number: number(text),
-                    time: None,
-                },
-                Some(local) if TEMPORAL.contains(&local) => Self {
-                    number: None,
-                    time: Moment::parse(text),
-                },
-                _ => Self::default(),
+                // what is not written as its datatype says has no value
+                Some(local) => {
+                    let is_whole = |c: char| c.is_ascii_digit() || matches!(c, '+' | '-');
+                    let written = match local {
+                        "double" | "float" => true,
+                        "decimal" => text.chars().all(|c| is_whole(c) || c == '.'),
+                        local => WHOLE.contains(&local) && text.chars().all(is_whole),
+                    };
+                    Self {
+                        number: number(text).filter(|_| written),
+                        time: Moment::parse(text).filter(|_| TEMPORAL.contains(&local)),
+                    }
+                }
+                None => Self::default(),
             },
         }
     }
@@ -298,29 +314,49 @@ impl Constant {
                 time: Some(now),
             },
             Constant::Bare(text) => Value::of_text(text),
-            Constant::Literal(literal) => Value::of_literal(literal),
+            Constant::Literal(literal) => Value::of_literal(&trimmed(literal)),
         }
     }
 
-    /// Numbers and dates written one way, without their datatype.
+    /// Numbers and dates written one way; without their datatype where they mean the same then. A
+    /// number that would be read as a year as well is a `double`, a year that would be read as a
+    /// number a `gYear`.
     #[must_use]
     pub fn normal(&self) -> Self {
         let (text, value) = match self {
             Constant::Now => return Constant::Now,
             Constant::Bare(text) => (text.as_str(), Value::of_text(text)),
             Constant::Literal(literal) => {
-                let value = Value::of_literal(literal);
                 if !matches!(literal.kind, LiteralKind::Typed(_)) {
                     return self.clone();
                 }
-                (literal.value.trim(), value)
+                (literal.value.trim(), Value::of_literal(&trimmed(literal)))
             }
         };
-        match (value.number, value.time) {
-            (Some(number), _) if number.is_finite() => Constant::Bare(format!("{number}")),
-            (None, Some(_)) => Constant::Bare(text.to_owned()),
-            _ => self.clone(),
+        let (text, datatype) = match (value.number, value.time) {
+            (Some(number), _) if number.is_finite() => (format!("{number}"), "double"),
+            (None, Some(_)) => (text.to_owned(), "gYear"),
+            _ => return self.clone(),
+        };
+        let typed = Literal {
+            value: text.clone(),
+            kind: LiteralKind::Typed(format!("{XSD}{datatype}")),
+        };
+        if Value::of_text(&text) == value {
+            Constant::Bare(text)
+        } else if Value::of_literal(&typed) == value {
+            Constant::Literal(typed)
+        } else {
+            self.clone()
         }
+    }
+}
+
+/// A constant with spaces around it is what it is without.
+fn trimmed(literal: &Literal) -> Literal {
+    Literal {
+        value: literal.value.trim().to_owned(),
+        kind: literal.kind.clone(),
     }
 }
 
@@ -418,7 +454,18 @@ mod tests {
         assert_eq!(typed("1994", "integer").time, None);
         assert_eq!(typed("1994", "gYear").number, None);
         assert!(typed("1994", "gYear").time.is_some());
-        assert_eq!(typed("abc", "integer"), Value::default());
+        assert_eq!(typed("7", "unsignedByte").number, Some(7.0));
+        for (text, local) in [
+            ("abc", "integer"),
+            ("3.7", "integer"),
+            ("INF", "long"),
+            ("1e3", "decimal"),
+            (" 7 ", "double"),
+            ("inf", "double"),
+            ("5", "anyURI"),
+        ] {
+            assert_eq!(typed(text, local), Value::default(), "{text} {local}");
+        }
         assert_eq!(typed("NaN", "double"), Value::default());
         let unit = Literal {
             value: "5".into(),
@@ -466,6 +513,31 @@ mod tests {
             "1994-01-01+15:00",
         ] {
             assert_eq!(Moment::parse(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn constants_in_normal_form_mean_the_same() {
+        let typed = |text: &str, local: &str| {
+            Constant::Literal(Literal {
+                value: text.into(),
+                kind: LiteralKind::Typed(format!("{XSD}{local}")),
+            })
+        };
+        let bare = |text: &str| Constant::Bare(text.into());
+        for (constant, normal) in [
+            (bare("5.0"), bare("5")),
+            (typed("5", "integer"), bare("5")),
+            (typed("1994-05-01", "date"), bare("1994-05-01")),
+            (bare("1994"), bare("1994")),
+            (typed("1994", "gYear"), typed("1994", "gYear")),
+            (typed("1994", "integer"), typed("1994", "double")),
+            (bare("1994.0"), typed("1994", "double")),
+            // without its zeros it would be no year
+            (bare("0044"), bare("0044")),
+        ] {
+            assert_eq!(constant.normal(), normal, "{constant}");
+            assert_eq!(normal.normal(), normal);
         }
     }
 

@@ -24,6 +24,23 @@ fn asked(number: usize, question: &str, form: &str) -> GoldQuestion {
 }
 
 #[test]
+fn ties_and_scores_that_are_no_numbers_are_not_found() {
+    assert_eq!(found(&[0.1, 0.9, 0.5], &[1, 2], 1), 1);
+    assert_eq!(found(&[0.1, 0.9, 0.5], &[1, 2], 2), 2);
+    // a network that tells nothing apart finds nothing
+    assert_eq!(found(&[0.5; 20], &[3], 10), 0);
+    // two gold ones of the same score take the first two places
+    assert_eq!(found(&[0.5, 0.5, 0.1], &[0, 1], 1), 1);
+    assert_eq!(found(&[0.5, 0.5, 0.1], &[0, 1], 2), 2);
+    assert_eq!(found(&[f32::NAN; 3], &[0], 10), 0);
+    assert_eq!(found(&[f32::NAN, 0.3], &[1], 1), 0);
+
+    let mut sum = Ranked::default();
+    let error = sum.add(&[f32::NAN, 0.3], &[1]).unwrap_err();
+    assert_eq!(error.code(), "diverged");
+}
+
+#[test]
 fn gold_relations_come_from_the_form_or_else_from_triples() {
     let graph = toy::graph();
     let id = |name: &str| graph.relation_named(name).unwrap().unwrap();
@@ -170,7 +187,7 @@ fn an_encoder_is_tuned_and_kept_with_its_matcher() {
             scores[relation.0 as usize] = score;
         }
         let gold: Vec<u32> = gold.iter().map(|r| r.0).collect();
-        sum.add(&scores, &gold);
+        sum.add(&scores, &gold).unwrap();
     }
     assert_eq!(sum.over(questions.len()), trained.best);
     // without its encoder it is of no use
