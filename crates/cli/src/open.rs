@@ -1,5 +1,6 @@
 //! From what the user calls a graph to the graph: the one place that knows how.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -36,7 +37,16 @@ pub(crate) fn open_for<'q>(
 /// The service that is meant, if it is one: an address, a file that describes it, or the folder of
 /// a label index.
 pub(crate) fn service(name: &str) -> anyhow::Result<Option<ServiceConfig>> {
-    ServiceConfig::named(name).with_context(|| format!("cannot open the service `{name}`"))
+    ServiceConfig::named(name).with_context(|| format!("cannot open the service `{}`", told(name)))
+}
+
+/// What the user calls a graph, as it may be told: an address without credentials.
+pub(crate) fn told(name: &str) -> Cow<'_, str> {
+    match (name.split_once("://"), name.rsplit_once('@')) {
+        // up to the last `@`: a password may hold any other sign
+        (Some((scheme, _)), Some((_, rest))) => Cow::Owned(format!("{scheme}://…@{rest}")),
+        _ => Cow::Borrowed(name),
+    }
 }
 
 /// The folder of a graph, where it is `@world` or a folder.
@@ -65,12 +75,28 @@ pub(crate) fn open(name: &str) -> anyhow::Result<Box<dyn Graph>> {
         None => {
             if let Some(config) = service(name)? {
                 let service = Service::open(config)
-                    .with_context(|| format!("cannot open the service `{name}`"))?;
+                    .with_context(|| format!("cannot open the service `{}`", told(name)))?;
                 return Ok(Box::new(service));
             }
             let store =
                 Store::open(name).with_context(|| format!("cannot open the graph `{name}`"))?;
             Ok(Box::new(store))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_told_without_its_credentials() {
+        assert_eq!(told("http://h/sparql"), "http://h/sparql");
+        assert_eq!(told("@toy"), "@toy");
+        assert_eq!(told("people@work"), "people@work");
+        for secret in ["me:hunter2", "me:hun/ter2", "me:hunt@er2", "hunter2"] {
+            let address = format!("https://{secret}@h:1/sparql");
+            assert_eq!(told(&address), "https://…@h:1/sparql");
         }
     }
 }

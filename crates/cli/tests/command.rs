@@ -330,3 +330,30 @@ fn indexes_are_built_shown_and_kept() {
     assert_eq!(report["parts"].as_array().unwrap().len(), 2);
     assert_eq!((numbers(0, "encoded"), numbers(1, "encoded")), (1, 0));
 }
+
+#[test]
+fn a_password_in_an_address_is_not_told() {
+    let address = "http://me:hunter2@127.0.0.1:9/sparql";
+    let bare = "http://me:hunter2@127.0.0.1:9";
+    for args in [
+        &["ask", address, "who?"][..],
+        &["ask", "HTTP://me:hunter2@127.0.0.1:9/", "who?"],
+        &["ask", "@toy", "who?", "--llm", bare],
+        &["link", address, "who?"],
+        &["sparql", address, "ASK {}"],
+        &["index", address, "--out", "no/such/folder"],
+        &["info", address],
+        &["compact", address],
+        &["add", address, "Cargo.toml", "--format", "tsv"],
+        &["logic", address, "(COUNT x)"],
+        &["questions", address],
+        &["serve", "--graph", bare],
+    ] {
+        for json in [&[][..], &["--json"]] {
+            let output = wherefore().args(args).args(json).output().unwrap();
+            let text = shown(&output);
+            assert_eq!(output.status.code(), Some(2), "{args:?} {text}");
+            assert!(!text.contains("hunter2"), "{args:?} {text}");
+        }
+    }
+}

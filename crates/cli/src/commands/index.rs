@@ -17,6 +17,7 @@ use wherefore_graph::{Adjacency, ServiceConfig, Store, index_labels};
 
 use crate::args::Index;
 use crate::errors::{Exit, UserError};
+use crate::open::told;
 use crate::output::{Output, shown};
 use crate::progress::{Progress, Unit};
 
@@ -86,7 +87,7 @@ fn labels(args: &Index, config: ServiceConfig, output: &Output) -> anyhow::Resul
     let bar = Progress::begin("streaming labels", output);
     let tell = |labels| bar.at(labels, None, Unit::Count("labels"));
     let report = index_labels(config, out, 1 << 30, args.replace, &tell, &|_| {})
-        .with_context(|| format!("cannot index the service `{url}`"))?;
+        .with_context(|| format!("cannot index the service `{}`", told(&url)))?;
     drop(bar);
     let folder = out.display().to_string();
     if output.json {
