@@ -355,7 +355,7 @@ pub(crate) struct Sparql {
     #[arg(long, value_name = "FORMAT")]
     pub(crate) results: Option<crate::commands::sparql::Results>,
     /// Stop after so many seconds; 0 means never
-    #[arg(long, value_name = "SECONDS", default_value_t = 60.0)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 60.0, value_parser = seconds)]
     pub(crate) timeout: f64,
     /// Give at most this many rows
     #[arg(long, value_name = "N")]
@@ -414,7 +414,7 @@ pub(crate) struct Logic {
     #[arg(long, value_name = "DATE")]
     pub(crate) now: Option<String>,
     /// Stop a form after so many seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 5.0)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 5.0, value_parser = seconds)]
     pub(crate) timeout: f64,
     /// Largest set that a form may lead to
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
@@ -766,10 +766,10 @@ pub(crate) struct ModelDistill {
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(crate) epochs: usize,
     /// Step of the passes
-    #[arg(long, value_name = "X", default_value_t = 0.003)]
+    #[arg(long, value_name = "X", default_value_t = 0.003, value_parser = positive)]
     pub(crate) learning_rate: f32,
     /// How flat the frequency weight is; larger is flatter
-    #[arg(long, value_name = "X", default_value_t = 0.001)]
+    #[arg(long, value_name = "X", default_value_t = 0.001, value_parser = positive)]
     pub(crate) weight: f32,
 }
 
@@ -840,9 +840,43 @@ pub(crate) struct Mcp {
     pub(crate) served: Served,
 }
 
+/// For clap: a number of seconds. No number at all, and one without an end, are refused.
+fn seconds(text: &str) -> Result<f64, String> {
+    let seconds: f64 = text.parse().map_err(|_| "write it like `2.5`")?;
+    if seconds.is_finite() && seconds >= 0.0 {
+        Ok(seconds)
+    } else {
+        Err("seconds are a number from 0 on".into())
+    }
+}
+
+/// For clap: a number above 0.
+fn positive(text: &str) -> Result<f32, String> {
+    let number: f32 = text.parse().map_err(|_| "write it like `0.01`")?;
+    if number.is_finite() && number > 0.0 {
+        Ok(number)
+    } else {
+        Err("it must be a number above 0".into())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
+
+    use super::{positive, seconds};
+
+    #[test]
+    fn numbers_that_are_none_are_refused() {
+        for bad in ["nan", "inf", "-inf", "-1", "1e999", "", "soon"] {
+            assert!(seconds(bad).is_err(), "{bad}");
+            assert!(positive(bad).is_err(), "{bad}");
+        }
+        assert_eq!(seconds("0"), Ok(0.0));
+        assert_eq!(seconds("1e300"), Ok(1e300));
+        assert!(positive("0").is_err());
+        assert_eq!(positive("0.5"), Ok(0.5));
+    }
 
     #[test]
     fn arguments_are_well_formed() {

@@ -357,3 +357,27 @@ fn a_password_in_an_address_is_not_told() {
         }
     }
 }
+
+#[test]
+fn times_that_are_none_are_the_users_mistake() {
+    let form = "(JOIN (R won) [San Francisco Giants])";
+    for time in ["nan", "inf", "-1", "soon"] {
+        let time = format!("--timeout={time}");
+        for args in [
+            ["logic", "@toy", form, &time],
+            ["sparql", "@toy", "ASK {}", &time],
+        ] {
+            let output = run(&args);
+            assert_eq!(output.status.code(), Some(2), "{args:?} {}", shown(&output));
+        }
+    }
+    assert_eq!(
+        run(&["logic", "@toy", form, "--timeout", "1e300"])
+            .status
+            .code(),
+        Some(0)
+    );
+    let required = "--require=lenient.hit@1=nan";
+    let args = ["eval", "--questions", "q", "--out", "o", required];
+    assert_eq!(run(&args).status.code(), Some(2));
+}
