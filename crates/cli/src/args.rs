@@ -295,7 +295,7 @@ Examples:
   wherefore index movies
   wherefore index movies --encoder models/all-MiniLM-L6-v2 --triples")]
 pub(crate) struct Index {
-    /// A graph folder made by `wherefore load`
+    /// A graph folder made by `wherefore load`, or `@world`
     pub(crate) graph: PathBuf,
     /// What turns texts into vectors: `static`, `hashing`, a model folder or an added model
     #[arg(long, value_name = "E", default_value = "static")]
@@ -320,7 +320,7 @@ pub(crate) struct Index {
 /// Show what a graph holds: counts, relations with examples, degrees, sizes
 #[derive(Debug, clap::Args)]
 pub(crate) struct Info {
-    /// A graph folder made by `wherefore load`
+    /// A graph folder made by `wherefore load`, or a built-in sample: `@world`, `@toy`
     pub(crate) graph: PathBuf,
     /// Verify the checksums of all files
     #[arg(long)]
@@ -343,7 +343,7 @@ Examples:
   wherefore sparql movies 'SELECT ?film WHERE { ?film :directed_by <name:Robert%20Zemeckis> }'
   wherefore sparql movies --file query.rq --results csv > films.csv")]
 pub(crate) struct Sparql {
-    /// A graph folder made by `wherefore load`
+    /// A graph folder made by `wherefore load`, or a built-in sample: `@world`, `@toy`
     pub(crate) graph: PathBuf,
     /// The query, or `-` to read it from standard input
     #[arg(required_unless_present = "file")]

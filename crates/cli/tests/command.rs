@@ -381,3 +381,41 @@ fn times_that_are_none_are_the_users_mistake() {
     let args = ["eval", "--questions", "q", "--out", "o", required];
     assert_eq!(run(&args).status.code(), Some(2));
 }
+
+#[test]
+fn built_in_graphs_are_read_by_every_command_and_changed_by_none() {
+    let cache = tempfile::tempdir().unwrap();
+    let run = |args: &[&str]| {
+        let mut command = wherefore();
+        command.env("XDG_CACHE_HOME", cache.path());
+        command.args(args).output().unwrap()
+    };
+    let count = "SELECT (COUNT(*) AS ?n) WHERE { ?s ?p ?o }";
+    for args in [
+        &["info", "@toy"][..],
+        &["info", "@toy", "--check"],
+        &["info", "@world"],
+        &["sparql", "@toy", count],
+        &["sparql", "@world", "ASK { ?s ?p ?o }"],
+        &["index", "@world", "--encoder", "hashing", "--no-text"],
+    ] {
+        let output = run(args);
+        assert_eq!(output.status.code(), Some(0), "{args:?} {}", shown(&output));
+    }
+    assert!(shown(&run(&["sparql", "@toy", count])).contains("20"));
+    let file = cache.path().join("more.tsv");
+    std::fs::write(&file, "a\tb\tc\n").unwrap();
+    let file = file.to_str().unwrap();
+    for args in [
+        &["add", "@toy", file][..],
+        &["remove", "@world", file],
+        &["compact", "@world"],
+        &["index", "@toy"],
+        &["info", "@no-such"],
+    ] {
+        let output = run(args);
+        let text = shown(&output);
+        assert_eq!(output.status.code(), Some(2), "{args:?} {text}");
+        assert!(text.contains("built-in"), "{args:?} {text}");
+    }
+}

@@ -13,7 +13,7 @@ use wherefore::logic::aspects::{AspectRetriever, RelationRetriever};
 use wherefore::logic::{Form, Moment, Notation, Outcome, Plan, RunLimits, Runner};
 use wherefore::model::encode;
 use wherefore::retrieve::{Amar, AmarConfig};
-use wherefore_graph::{EntityId, Graph, Store};
+use wherefore_graph::{EntityId, Graph};
 use wherefore_lab::aspects::aspects;
 use wherefore_lab::forms::{Forms, Ran, forms};
 use wherefore_lab::questions;
@@ -22,7 +22,7 @@ use wherefore_lab::written;
 use super::read_text;
 use crate::args::Logic;
 use crate::errors::{Exit, UserError};
-use crate::open::open;
+use crate::open::{open, store};
 use crate::output::{Output, counted, shown};
 use crate::progress::{Progress, Unit};
 
@@ -198,8 +198,7 @@ fn many(
     let mut asked = questions::read(file, args.format)
         .with_context(|| format!("cannot read the questions `{}`", file.display()))?;
     asked.truncate(args.limit.max(1));
-    let store = Store::open(&args.graph)
-        .with_context(|| format!("cannot open the graph `{}`", args.graph))?;
+    let store = store(args.graph.as_ref())?;
     let told = forms(&store, &asked, now, limits)?;
     if output.json {
         output.print_json(&told)?;
