@@ -419,3 +419,27 @@ fn built_in_graphs_are_read_by_every_command_and_changed_by_none() {
         assert!(text.contains("built-in"), "{args:?} {text}");
     }
 }
+
+#[test]
+fn standard_output_is_json_where_json_is_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (drafts, pages) = (place("drafts.jsonl"), place("pages"));
+    for (args, input) in [
+        (&["demo"][..], ":help\n:why\n:method\n:no\n"),
+        (&["questions", "@toy", "--count", "3"], ""),
+        (&["questions", "@toy", "--count", "3", "--out", &drafts], ""),
+        (&["man"], ""),
+        (&["man", "--out", &pages], ""),
+        (&["completions", "bash"], ""),
+    ] {
+        let args: Vec<&str> = args.iter().copied().chain(["--json"]).collect();
+        let output = fed(&args, input.as_bytes());
+        assert_eq!(output.status.code(), Some(0), "{args:?} {}", shown(&output));
+        let values = serde_json::Deserializer::from_slice(&output.stdout)
+            .into_iter::<serde_json::Value>()
+            .collect::<Result<Vec<_>, _>>()
+            .unwrap_or_else(|e| panic!("{args:?} {e}: {}", shown(&output)));
+        assert!(!values.is_empty(), "{args:?}");
+    }
+}
