@@ -443,3 +443,33 @@ fn standard_output_is_json_where_json_is_asked_for() {
         assert!(!values.is_empty(), "{args:?}");
     }
 }
+
+/// What `load` says of a file.
+fn loaded(name: &str, content: &[u8], options: &[&str]) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join(name), content).unwrap();
+    let output = wherefore()
+        .current_dir(folder.path())
+        .args(["load", name, "--out", "graph"])
+        .args(options)
+        .output()
+        .unwrap();
+    shown(&output)
+}
+
+#[test]
+fn fields_that_are_not_read_are_told() {
+    let staff = b"name,team,office,desk,mail\nAda,core,London,4,a@b\nBob,web,Paris,5,\n";
+    let text = loaded("staff.csv", staff, &[]);
+    assert!(text.contains("warning: 3 lines have more than three"), "{text}");
+    let text = loaded("staff.csv", staff, &["--json"]);
+    assert!(text.contains("3 lines have more than three"), "{text}");
+    let text = loaded("staff.csv", staff, &["--columns", "name,team,office"]);
+    assert!(text.contains("2 triples") && !text.contains("warning"), "{text}");
+    let text = loaded("staff.csv", b"From,Rel,To,Source\nAda,knows,Bob,me\n", &[]);
+    assert!(text.contains("1 triples") && !text.contains("warning"), "{text}");
+    let text = loaded("staff.csv", b"subject,verb,object\nAda,knows,Bob\n", &[]);
+    assert!(text.contains("looks like a header"), "{text}");
+    let text = loaded("staff.csv", b"Ada,knows,Bob,,\n", &[]);
+    assert!(!text.contains("warning"), "{text}");
+}
