@@ -473,3 +473,17 @@ fn fields_that_are_not_read_are_told() {
     let text = loaded("staff.csv", b"Ada,knows,Bob,,\n", &[]);
     assert!(!text.contains("warning"), "{text}");
 }
+
+#[test]
+fn what_is_wrong_with_a_file_is_said_rather_than_guessed() {
+    let text = loaded("a.csv", b"Ada;knows;Bob\n", &[]);
+    assert!(text.contains("semicolons") && text.contains("tr ';'"), "{text}");
+    let text = loaded("a.tsv", b"Ada,knows,Bob\n", &[]);
+    assert!(text.contains("`--format csv`"), "{text}");
+    let text = loaded("a.csv", b"Andr\xe9,conna\xeet,Ren\xe9\n", &[]);
+    assert!(text.contains("iconv -f latin1"), "{text}");
+    let remote = br#"{"@context":"https://schema.org","@id":"http://x/a","name":"Ada"}"#;
+    let text = loaded("a.jsonld", remote, &[]);
+    assert!(text.contains("not fetched"), "{text}");
+    assert!(!text.contains("line 0") && !text.contains("Callback"), "{text}");
+}
