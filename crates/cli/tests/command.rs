@@ -487,3 +487,16 @@ fn what_is_wrong_with_a_file_is_said_rather_than_guessed() {
     assert!(text.contains("not fetched"), "{text}");
     assert!(!text.contains("line 0") && !text.contains("Callback"), "{text}");
 }
+
+#[test]
+fn answers_that_are_not_shown_are_answers_all_the_same() {
+    let won = "(JOIN (R won) [San Francisco Giants])";
+    let count = format!("(COUNT {won})");
+    for form in [won, &count] {
+        let output = run(&["logic", "@toy", form, "--limit", "0"]);
+        let text = shown(&output);
+        assert_eq!(output.status.code(), Some(0), "{text}");
+        assert!(!text.contains("Nothing"), "{text}");
+        assert!(text.contains("3 answers, left out"), "{text}");
+    }
+}

@@ -122,7 +122,7 @@ fn one(
             told.answers.push(found(entity, &mut runner, graph)?);
         }
     }
-    let nothing = told.answers.is_empty() && told.count != Some(0);
+    let nothing = told.answers.is_empty() && told.left_out == 0 && told.count != Some(0);
     if output.json {
         output.print_json(&told)?;
     } else {
@@ -167,7 +167,7 @@ fn written(told: &Told, output: &Output) -> String {
     if let Some(count) = told.count {
         text += &format!("{}\n", output.bold(&count.to_string()));
     }
-    if told.answers.is_empty() && told.count.is_none() {
+    if told.answers.is_empty() && told.left_out == 0 && told.count.is_none() {
         text += "Nothing in the graph matches.\n";
     }
     for answer in &told.answers {
@@ -182,7 +182,10 @@ fn written(told: &Told, output: &Output) -> String {
             text += &format!("  {}\n", output.dim(&fact));
         }
     }
-    if told.left_out > 0 {
+    if told.left_out > 0 && told.answers.is_empty() {
+        let left = counted(told.left_out, "answer", "answers");
+        text += &format!("{left}, left out by `--limit 0`\n");
+    } else if told.left_out > 0 {
         text += &format!("and {} more\n", told.left_out);
     }
     text
