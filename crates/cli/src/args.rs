@@ -200,6 +200,9 @@ pub(crate) struct Ask {
     /// An entity that the question is about, instead of looking for names in it; repeatable
     #[arg(long = "topic", value_name = "NAME")]
     pub(crate) topics: Vec<String>,
+    /// A file of words and the entities that they mean, between tabs; `-` for none
+    #[arg(long, value_name = "FILE")]
+    pub(crate) aliases: Option<PathBuf>,
     /// The method, with its usual settings
     #[arg(long, value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(wherefore::config::METHODS), conflicts_with = "config")]
     pub(crate) method: Option<String>,

@@ -93,7 +93,10 @@ fn no_such_sample(name: &str) -> UserError {
 fn no_folder(address: &str) -> UserError {
     UserError {
         code: "usage",
-        message: format!("`{}` is a service, and this command needs a graph folder", told(address)),
+        message: format!(
+            "`{}` is a service, and this command needs a graph folder",
+            told(address)
+        ),
         hint: "`docs/remote.md` tells what can be done with a service".into(),
     }
 }

@@ -70,7 +70,8 @@ fn unpacked(samples: &Path, sample: &Sample<'_>) -> anyhow::Result<PathBuf> {
     fs::create_dir_all(samples)
         .with_context(|| format!("cannot make the folder `{}`", samples.display()))?;
     let source = samples.join(format!("{name}-{}.{ending}", std::process::id()));
-    fs::write(&source, sample.bytes).with_context(|| format!("cannot write `{}`", source.display()))?;
+    fs::write(&source, sample.bytes)
+        .with_context(|| format!("cannot write `{}`", source.display()))?;
     let options = LoadOptions {
         replace: true,
         memory: 64 << 20,

@@ -461,13 +461,22 @@ fn loaded(name: &str, content: &[u8], options: &[&str]) -> String {
 fn fields_that_are_not_read_are_told() {
     let staff = b"name,team,office,desk,mail\nAda,core,London,4,a@b\nBob,web,Paris,5,\n";
     let text = loaded("staff.csv", staff, &[]);
-    assert!(text.contains("warning: 3 lines have more than three"), "{text}");
+    assert!(
+        text.contains("warning: 3 lines have more than three"),
+        "{text}"
+    );
     let text = loaded("staff.csv", staff, &["--json"]);
     assert!(text.contains("3 lines have more than three"), "{text}");
     let text = loaded("staff.csv", staff, &["--columns", "name,team,office"]);
-    assert!(text.contains("2 triples") && !text.contains("warning"), "{text}");
+    assert!(
+        text.contains("2 triples") && !text.contains("warning"),
+        "{text}"
+    );
     let text = loaded("staff.csv", b"From,Rel,To,Source\nAda,knows,Bob,me\n", &[]);
-    assert!(text.contains("1 triples") && !text.contains("warning"), "{text}");
+    assert!(
+        text.contains("1 triples") && !text.contains("warning"),
+        "{text}"
+    );
     let text = loaded("staff.csv", b"subject,verb,object\nAda,knows,Bob\n", &[]);
     assert!(text.contains("looks like a header"), "{text}");
     let text = loaded("staff.csv", b"Ada,knows,Bob,,\n", &[]);
@@ -477,7 +486,10 @@ fn fields_that_are_not_read_are_told() {
 #[test]
 fn what_is_wrong_with_a_file_is_said_rather_than_guessed() {
     let text = loaded("a.csv", b"Ada;knows;Bob\n", &[]);
-    assert!(text.contains("semicolons") && text.contains("tr ';'"), "{text}");
+    assert!(
+        text.contains("semicolons") && text.contains("tr ';'"),
+        "{text}"
+    );
     let text = loaded("a.tsv", b"Ada,knows,Bob\n", &[]);
     assert!(text.contains("`--format csv`"), "{text}");
     let text = loaded("a.csv", b"Andr\xe9,conna\xeet,Ren\xe9\n", &[]);
@@ -485,7 +497,10 @@ fn what_is_wrong_with_a_file_is_said_rather_than_guessed() {
     let remote = br#"{"@context":"https://schema.org","@id":"http://x/a","name":"Ada"}"#;
     let text = loaded("a.jsonld", remote, &[]);
     assert!(text.contains("not fetched"), "{text}");
-    assert!(!text.contains("line 0") && !text.contains("Callback"), "{text}");
+    assert!(
+        !text.contains("line 0") && !text.contains("Callback"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -499,4 +514,18 @@ fn answers_that_are_not_shown_are_answers_all_the_same() {
         assert!(!text.contains("Nothing"), "{text}");
         assert!(text.contains("3 answers, left out"), "{text}");
     }
+}
+
+#[test]
+fn ask_takes_the_words_of_an_alias_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("aliases.tsv");
+    std::fs::write(&file, "the orange and black\tSan Francisco Giants\n").unwrap();
+    let question = "Which stadium do the orange and black play in?";
+    let file = file.to_str().unwrap();
+    let output = run(&["ask", "@toy", question, "--aliases", file]);
+    let text = shown(&output);
+    assert!(text.contains("Oracle Park"), "{text}");
+    let output = run(&["ask", "@toy", question, "--aliases", "no-such.tsv"]);
+    assert_eq!(output.status.code(), Some(2));
 }

@@ -66,7 +66,11 @@ pub fn toml_fault(text: &str, error: &toml::de::Error) -> String {
             let first = before.matches('\n').count();
             // of a key in a table with a `kind`, only the table's place is known
             let line = unknown_key(&message)
-                .and_then(|key| (first..).zip(text.lines().skip(first)).find(|(_, l)| sets(l, key)))
+                .and_then(|key| {
+                    (first..)
+                        .zip(text.lines().skip(first))
+                        .find(|(_, l)| sets(l, key))
+                })
                 .map_or(first, |(line, _)| line);
             format!("line {}: {message}", line + 1)
         }

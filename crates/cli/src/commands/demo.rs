@@ -234,7 +234,10 @@ impl Session {
             }
             None => {
                 let all = METHODS.join(", ");
-                let text = format!("there is no method `{}` here; there are {all}\n", shown(name));
+                let text = format!(
+                    "there is no method `{}` here; there are {all}\n",
+                    shown(name)
+                );
                 say(&text, output)
             }
         }

@@ -174,7 +174,11 @@ pub(crate) fn read(
         notes.push(format!(
             "{longer} {} more than three fields, and only the first three were read, as head, \
              relation and tail; `--columns H,R,T` names others",
-            if longer == 1 { "line has" } else { "lines have" }
+            if longer == 1 {
+                "line has"
+            } else {
+                "lines have"
+            }
         ));
     }
     let separator = lock(&shared.separator).take();
