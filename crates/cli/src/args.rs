@@ -200,6 +200,9 @@ pub(crate) struct Ask {
     /// An entity that the question is about, instead of looking for names in it; repeatable
     #[arg(long = "topic", value_name = "NAME")]
     pub(crate) topics: Vec<String>,
+    /// A file of words and the entities that they mean, between tabs; `-` for none
+    #[arg(long, value_name = "FILE")]
+    pub(crate) aliases: Option<PathBuf>,
     /// The method, with its usual settings
     #[arg(long, value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(wherefore::config::METHODS), conflicts_with = "config")]
     pub(crate) method: Option<String>,
@@ -295,7 +298,7 @@ Examples:
   wherefore index movies
   wherefore index movies --encoder models/all-MiniLM-L6-v2 --triples")]
 pub(crate) struct Index {
-    /// A graph folder made by `wherefore load`
+    /// A graph folder made by `wherefore load`, or `@world`
     pub(crate) graph: PathBuf,
     /// What turns texts into vectors: `static`, `hashing`, a model folder or an added model
     #[arg(long, value_name = "E", default_value = "static")]
@@ -320,7 +323,7 @@ pub(crate) struct Index {
 /// Show what a graph holds: counts, relations with examples, degrees, sizes
 #[derive(Debug, clap::Args)]
 pub(crate) struct Info {
-    /// A graph folder made by `wherefore load`
+    /// A graph folder made by `wherefore load`, or a built-in sample: `@world`, `@toy`
     pub(crate) graph: PathBuf,
     /// Verify the checksums of all files
     #[arg(long)]
@@ -343,7 +346,7 @@ Examples:
   wherefore sparql movies 'SELECT ?film WHERE { ?film :directed_by <name:Robert%20Zemeckis> }'
   wherefore sparql movies --file query.rq --results csv > films.csv")]
 pub(crate) struct Sparql {
-    /// A graph folder made by `wherefore load`
+    /// A graph folder made by `wherefore load`, or a built-in sample: `@world`, `@toy`
     pub(crate) graph: PathBuf,
     /// The query, or `-` to read it from standard input
     #[arg(required_unless_present = "file")]
@@ -355,7 +358,7 @@ pub(crate) struct Sparql {
     #[arg(long, value_name = "FORMAT")]
     pub(crate) results: Option<crate::commands::sparql::Results>,
     /// Stop after so many seconds; 0 means never
-    #[arg(long, value_name = "SECONDS", default_value_t = 60.0)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 60.0, value_parser = seconds)]
     pub(crate) timeout: f64,
     /// Give at most this many rows
     #[arg(long, value_name = "N")]
@@ -414,7 +417,7 @@ pub(crate) struct Logic {
     #[arg(long, value_name = "DATE")]
     pub(crate) now: Option<String>,
     /// Stop a form after so many seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 5.0)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 5.0, value_parser = seconds)]
     pub(crate) timeout: f64,
     /// Largest set that a form may lead to
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
@@ -766,10 +769,10 @@ pub(crate) struct ModelDistill {
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(crate) epochs: usize,
     /// Step of the passes
-    #[arg(long, value_name = "X", default_value_t = 0.003)]
+    #[arg(long, value_name = "X", default_value_t = 0.003, value_parser = positive)]
     pub(crate) learning_rate: f32,
     /// How flat the frequency weight is; larger is flatter
-    #[arg(long, value_name = "X", default_value_t = 0.001)]
+    #[arg(long, value_name = "X", default_value_t = 0.001, value_parser = positive)]
     pub(crate) weight: f32,
 }
 
@@ -840,9 +843,43 @@ pub(crate) struct Mcp {
     pub(crate) served: Served,
 }
 
+/// For clap: a number of seconds. No number at all, and one without an end, are refused.
+fn seconds(text: &str) -> Result<f64, String> {
+    let seconds: f64 = text.parse().map_err(|_| "write it like `2.5`")?;
+    if seconds.is_finite() && seconds >= 0.0 {
+        Ok(seconds)
+    } else {
+        Err("seconds are a number from 0 on".into())
+    }
+}
+
+/// For clap: a number above 0.
+fn positive(text: &str) -> Result<f32, String> {
+    let number: f32 = text.parse().map_err(|_| "write it like `0.01`")?;
+    if number.is_finite() && number > 0.0 {
+        Ok(number)
+    } else {
+        Err("it must be a number above 0".into())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
+
+    use super::{positive, seconds};
+
+    #[test]
+    fn numbers_that_are_none_are_refused() {
+        for bad in ["nan", "inf", "-inf", "-1", "1e999", "", "soon"] {
+            assert!(seconds(bad).is_err(), "{bad}");
+            assert!(positive(bad).is_err(), "{bad}");
+        }
+        assert_eq!(seconds("0"), Ok(0.0));
+        assert_eq!(seconds("1e300"), Ok(1e300));
+        assert!(positive("0").is_err());
+        assert_eq!(positive("0.5"), Ok(0.5));
+    }
 
     #[test]
     fn arguments_are_well_formed() {

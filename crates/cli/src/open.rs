@@ -1,6 +1,7 @@
 //! From what the user calls a graph to the graph: the one place that knows how.
 
-use std::path::{Path, PathBuf};
+use std::borrow::Cow;
+use std::path::Path;
 
 use anyhow::Context;
 use wherefore_graph::{Graph, MemoryGraph, Service, ServiceConfig, Store, toy};
@@ -8,6 +9,9 @@ use wherefore_lab::GoldQuestion;
 
 use crate::errors::UserError;
 use crate::world;
+
+/// What the smaller built-in graph is called.
+pub(crate) const TOY: &str = "@toy";
 
 /// Opens the graph for the questions read from `path`: none has to be named where each of them
 /// brings its own.
@@ -36,41 +40,101 @@ pub(crate) fn open_for<'q>(
 /// The service that is meant, if it is one: an address, a file that describes it, or the folder of
 /// a label index.
 pub(crate) fn service(name: &str) -> anyhow::Result<Option<ServiceConfig>> {
-    ServiceConfig::named(name).with_context(|| format!("cannot open the service `{name}`"))
+    ServiceConfig::named(name).with_context(|| format!("cannot open the service `{}`", told(name)))
 }
 
-/// The folder of a graph, where it is `@world` or a folder.
-pub(crate) fn folder(name: &Path) -> anyhow::Result<PathBuf> {
-    match name.to_str() {
-        Some(world::NAME) => world::folder(),
-        _ => Ok(name.to_owned()),
+/// What the user calls a graph, as it may be told: an address without credentials.
+pub(crate) fn told(name: &str) -> Cow<'_, str> {
+    match (name.split_once("://"), name.rsplit_once('@')) {
+        // up to the last `@`: a password may hold any other sign
+        (Some((scheme, _)), Some((_, rest))) => Cow::Owned(format!("{scheme}://…@{rest}")),
+        _ => Cow::Borrowed(name),
+    }
+}
+
+/// Opens a graph for what reads folders only; built-in graphs are unpacked into one.
+pub(crate) fn store(name: &Path) -> anyhow::Result<Store> {
+    let text = name.to_string_lossy();
+    let folder = match text.as_ref() {
+        world::NAME => world::folder()?,
+        TOY => world::toy_folder()?,
+        sample if sample.starts_with('@') => return Err(no_such_sample(sample).into()),
+        address if address.contains("://") => return Err(no_folder(address).into()),
+        _ => name.to_owned(),
+    };
+    Store::open(folder).with_context(|| format!("cannot open the graph `{text}`"))
+}
+
+/// The folder of a graph that is going to be changed: those that are built in are not.
+pub(crate) fn own_folder(name: &Path) -> anyhow::Result<&Path> {
+    let text = name.to_string_lossy();
+    match text.as_ref() {
+        world::NAME | TOY => Err(UserError {
+            code: "built-in-graph",
+            message: format!("the built-in graph `{text}` cannot be changed"),
+            hint: "make one of your own with `wherefore load FILE --out GRAPH`".into(),
+        }
+        .into()),
+        sample if sample.starts_with('@') => Err(no_such_sample(sample).into()),
+        address if address.contains("://") => Err(no_folder(address).into()),
+        _ => Ok(name),
+    }
+}
+
+fn no_such_sample(name: &str) -> UserError {
+    UserError {
+        code: "no-such-sample",
+        message: format!("there is no built-in graph `{name}`"),
+        hint: "the built-in graphs are `@world` and `@toy`; a folder that begins with `@` is written `./@…`"
+            .into(),
+    }
+}
+
+fn no_folder(address: &str) -> UserError {
+    UserError {
+        code: "usage",
+        message: format!(
+            "`{}` is a service, and this command needs a graph folder",
+            told(address)
+        ),
+        hint: "`docs/remote.md` tells what can be done with a service".into(),
     }
 }
 
 /// Opens `@world`, `@toy`, a graph folder or a service.
 pub(crate) fn open(name: &str) -> anyhow::Result<Box<dyn Graph>> {
     match name.strip_prefix('@') {
-        Some("toy") => Ok(Box::new(toy::graph())),
+        Some(_) if name == TOY => Ok(Box::new(toy::graph())),
         Some(_) if name == world::NAME => {
             let store = Store::open(world::folder()?).context("cannot open the sample graph")?;
             Ok(Box::new(store))
         }
-        Some(_) => Err(UserError {
-            code: "no-such-sample",
-            message: format!("there is no built-in graph `{name}`"),
-            hint: "the built-in graphs are `@world` and `@toy`; a folder that begins with `@` is written `./@…`"
-                .into(),
-        }
-        .into()),
+        Some(_) => Err(no_such_sample(name).into()),
         None => {
             if let Some(config) = service(name)? {
                 let service = Service::open(config)
-                    .with_context(|| format!("cannot open the service `{name}`"))?;
+                    .with_context(|| format!("cannot open the service `{}`", told(name)))?;
                 return Ok(Box::new(service));
             }
             let store =
                 Store::open(name).with_context(|| format!("cannot open the graph `{name}`"))?;
             Ok(Box::new(store))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_told_without_its_credentials() {
+        assert_eq!(told("http://h/sparql"), "http://h/sparql");
+        assert_eq!(told("@toy"), "@toy");
+        assert_eq!(told("people@work"), "people@work");
+        for secret in ["me:hunter2", "me:hun/ter2", "me:hunt@er2", "hunter2"] {
+            let address = format!("https://{secret}@h:1/sparql");
+            assert_eq!(told(&address), "https://…@h:1/sparql");
         }
     }
 }

@@ -1,10 +1,10 @@
-//! The sample graph that is compiled in, unpacked once into the user's cache folder.
+//! The sample graphs that are compiled in, unpacked once into the user's cache folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use wherefore_graph::{Input, LoadOptions, Store, load};
+use wherefore_graph::{Input, LoadOptions, Store, load, toy};
 use wherefore_model::models::user_cache;
 
 /// What it is called where a graph is asked for.
@@ -22,27 +22,56 @@ pub(crate) const EXAMPLES: [&str; 5] = [
 /// The graph as Turtle, packed; `data/sample` says what it is made from.
 const PACKED: &[u8] = include_bytes!("../../../data/sample/world.ttl.xz");
 
-/// The graph folder; made on first use.
+/// A graph that is compiled in.
+struct Sample<'a> {
+    /// The name of a file that would hold it.
+    file: &'a str,
+    bytes: &'a [u8],
+}
+
+const WORLD: Sample<'static> = Sample {
+    file: "world.ttl.xz",
+    bytes: PACKED,
+};
+
+/// The graph folder of `@world`; made on first use.
 pub(crate) fn folder() -> anyhow::Result<PathBuf> {
-    unpacked(&user_cache().join("wherefore-samples")).or_else(|first| {
+    folder_of(&WORLD)
+}
+
+/// The graph folder of `@toy`, for what reads folders only; made on first use.
+pub(crate) fn toy_folder() -> anyhow::Result<PathBuf> {
+    let lines: Vec<String> = (toy::FACTS.iter())
+        .map(|(head, relation, tail)| format!("{head}\t{relation}\t{tail}\n"))
+        .collect();
+    folder_of(&Sample {
+        file: "toy.tsv",
+        bytes: lines.concat().as_bytes(),
+    })
+}
+
+fn folder_of(sample: &Sample<'_>) -> anyhow::Result<PathBuf> {
+    unpacked(&user_cache().join("wherefore-samples"), sample).or_else(|first| {
         // nowhere to keep it: a place that is there for this run
         let own = std::env::temp_dir().join(format!("wherefore-samples-{}", user()));
-        unpacked(&own).map_err(|_| first)
+        unpacked(&own, sample).map_err(|_| first)
     })
 }
 
 /// The graph in this folder of samples; a damaged or half-made one is made again.
-fn unpacked(samples: &Path) -> anyhow::Result<PathBuf> {
+fn unpacked(samples: &Path, sample: &Sample<'_>) -> anyhow::Result<PathBuf> {
     // another graph or another program has another name
-    let sum = crc(PACKED);
-    let folder = samples.join(format!("world-{}-{sum:08x}", env!("CARGO_PKG_VERSION")));
+    let sum = crc(sample.bytes);
+    let (name, ending) = sample.file.split_once('.').unwrap_or((sample.file, ""));
+    let folder = samples.join(format!("{name}-{}-{sum:08x}", env!("CARGO_PKG_VERSION")));
     if Store::open(&folder).is_ok() {
         return Ok(folder);
     }
     fs::create_dir_all(samples)
         .with_context(|| format!("cannot make the folder `{}`", samples.display()))?;
-    let source = samples.join(format!("world-{}.ttl.xz", std::process::id()));
-    fs::write(&source, PACKED).with_context(|| format!("cannot write `{}`", source.display()))?;
+    let source = samples.join(format!("{name}-{}.{ending}", std::process::id()));
+    fs::write(&source, sample.bytes)
+        .with_context(|| format!("cannot write `{}`", source.display()))?;
     let options = LoadOptions {
         replace: true,
         memory: 64 << 20,
@@ -95,13 +124,13 @@ mod tests {
     #[test]
     fn it_is_unpacked_once_and_mended_when_damaged() {
         let samples = tempfile::tempdir().unwrap();
-        let folder = unpacked(samples.path()).unwrap();
+        let folder = unpacked(samples.path(), &WORLD).unwrap();
         let written = fs::metadata(folder.join("graph.json")).unwrap().modified();
-        assert_eq!(unpacked(samples.path()).unwrap(), folder);
+        assert_eq!(unpacked(samples.path(), &WORLD).unwrap(), folder);
         let again = fs::metadata(folder.join("graph.json")).unwrap().modified();
         assert_eq!(written.unwrap(), again.unwrap());
         fs::write(folder.join("graph.json"), "{").unwrap();
-        assert_eq!(unpacked(samples.path()).unwrap(), folder);
+        assert_eq!(unpacked(samples.path(), &WORLD).unwrap(), folder);
         assert!(Store::open(&folder).is_ok());
         assert_eq!(fs::read_dir(samples.path()).unwrap().count(), 1);
     }
@@ -109,7 +138,7 @@ mod tests {
     #[test]
     fn the_sample_holds_together() {
         let samples = tempfile::tempdir().unwrap();
-        let store = Store::open(unpacked(samples.path()).unwrap()).unwrap();
+        let store = Store::open(unpacked(samples.path(), &WORLD).unwrap()).unwrap();
         let relation = |name: &str| store.relation_named(name).unwrap().unwrap();
         let label = |e: EntityId| store.entity_label(e).unwrap().into_owned();
         let named = |name: &str| store.entities_named(name, NameMatch::Exact).unwrap()[0];

@@ -330,3 +330,202 @@ fn indexes_are_built_shown_and_kept() {
     assert_eq!(report["parts"].as_array().unwrap().len(), 2);
     assert_eq!((numbers(0, "encoded"), numbers(1, "encoded")), (1, 0));
 }
+
+#[test]
+fn a_password_in_an_address_is_not_told() {
+    let address = "http://me:hunter2@127.0.0.1:9/sparql";
+    let bare = "http://me:hunter2@127.0.0.1:9";
+    for args in [
+        &["ask", address, "who?"][..],
+        &["ask", "HTTP://me:hunter2@127.0.0.1:9/", "who?"],
+        &["ask", "@toy", "who?", "--llm", bare],
+        &["link", address, "who?"],
+        &["sparql", address, "ASK {}"],
+        &["index", address, "--out", "no/such/folder"],
+        &["info", address],
+        &["compact", address],
+        &["add", address, "Cargo.toml", "--format", "tsv"],
+        &["logic", address, "(COUNT x)"],
+        &["questions", address],
+        &["serve", "--graph", bare],
+    ] {
+        for json in [&[][..], &["--json"]] {
+            let output = wherefore().args(args).args(json).output().unwrap();
+            let text = shown(&output);
+            assert_eq!(output.status.code(), Some(2), "{args:?} {text}");
+            assert!(!text.contains("hunter2"), "{args:?} {text}");
+        }
+    }
+}
+
+#[test]
+fn times_that_are_none_are_the_users_mistake() {
+    let form = "(JOIN (R won) [San Francisco Giants])";
+    for time in ["nan", "inf", "-1", "soon"] {
+        let time = format!("--timeout={time}");
+        for args in [
+            ["logic", "@toy", form, &time],
+            ["sparql", "@toy", "ASK {}", &time],
+        ] {
+            let output = run(&args);
+            assert_eq!(output.status.code(), Some(2), "{args:?} {}", shown(&output));
+        }
+    }
+    assert_eq!(
+        run(&["logic", "@toy", form, "--timeout", "1e300"])
+            .status
+            .code(),
+        Some(0)
+    );
+    let required = "--require=lenient.hit@1=nan";
+    let args = ["eval", "--questions", "q", "--out", "o", required];
+    assert_eq!(run(&args).status.code(), Some(2));
+}
+
+#[test]
+fn built_in_graphs_are_read_by_every_command_and_changed_by_none() {
+    let cache = tempfile::tempdir().unwrap();
+    let run = |args: &[&str]| {
+        let mut command = wherefore();
+        command.env("XDG_CACHE_HOME", cache.path());
+        command.args(args).output().unwrap()
+    };
+    let count = "SELECT (COUNT(*) AS ?n) WHERE { ?s ?p ?o }";
+    for args in [
+        &["info", "@toy"][..],
+        &["info", "@toy", "--check"],
+        &["info", "@world"],
+        &["sparql", "@toy", count],
+        &["sparql", "@world", "ASK { ?s ?p ?o }"],
+        &["index", "@world", "--encoder", "hashing", "--no-text"],
+    ] {
+        let output = run(args);
+        assert_eq!(output.status.code(), Some(0), "{args:?} {}", shown(&output));
+    }
+    assert!(shown(&run(&["sparql", "@toy", count])).contains("20"));
+    let file = cache.path().join("more.tsv");
+    std::fs::write(&file, "a\tb\tc\n").unwrap();
+    let file = file.to_str().unwrap();
+    for args in [
+        &["add", "@toy", file][..],
+        &["remove", "@world", file],
+        &["compact", "@world"],
+        &["index", "@toy"],
+        &["info", "@no-such"],
+    ] {
+        let output = run(args);
+        let text = shown(&output);
+        assert_eq!(output.status.code(), Some(2), "{args:?} {text}");
+        assert!(text.contains("built-in"), "{args:?} {text}");
+    }
+}
+
+#[test]
+fn standard_output_is_json_where_json_is_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (drafts, pages) = (place("drafts.jsonl"), place("pages"));
+    for (args, input) in [
+        (&["demo"][..], ":help\n:why\n:method\n:no\n"),
+        (&["questions", "@toy", "--count", "3"], ""),
+        (&["questions", "@toy", "--count", "3", "--out", &drafts], ""),
+        (&["man"], ""),
+        (&["man", "--out", &pages], ""),
+        (&["completions", "bash"], ""),
+    ] {
+        let args: Vec<&str> = args.iter().copied().chain(["--json"]).collect();
+        let output = fed(&args, input.as_bytes());
+        assert_eq!(output.status.code(), Some(0), "{args:?} {}", shown(&output));
+        let values = serde_json::Deserializer::from_slice(&output.stdout)
+            .into_iter::<serde_json::Value>()
+            .collect::<Result<Vec<_>, _>>()
+            .unwrap_or_else(|e| panic!("{args:?} {e}: {}", shown(&output)));
+        assert!(!values.is_empty(), "{args:?}");
+    }
+}
+
+/// What `load` says of a file.
+fn loaded(name: &str, content: &[u8], options: &[&str]) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join(name), content).unwrap();
+    let output = wherefore()
+        .current_dir(folder.path())
+        .args(["load", name, "--out", "graph"])
+        .args(options)
+        .output()
+        .unwrap();
+    shown(&output)
+}
+
+#[test]
+fn fields_that_are_not_read_are_told() {
+    let staff = b"name,team,office,desk,mail\nAda,core,London,4,a@b\nBob,web,Paris,5,\n";
+    let text = loaded("staff.csv", staff, &[]);
+    assert!(
+        text.contains("warning: 3 lines have more than three"),
+        "{text}"
+    );
+    let text = loaded("staff.csv", staff, &["--json"]);
+    assert!(text.contains("3 lines have more than three"), "{text}");
+    let text = loaded("staff.csv", staff, &["--columns", "name,team,office"]);
+    assert!(
+        text.contains("2 triples") && !text.contains("warning"),
+        "{text}"
+    );
+    let text = loaded("staff.csv", b"From,Rel,To,Source\nAda,knows,Bob,me\n", &[]);
+    assert!(
+        text.contains("1 triples") && !text.contains("warning"),
+        "{text}"
+    );
+    let text = loaded("staff.csv", b"subject,verb,object\nAda,knows,Bob\n", &[]);
+    assert!(text.contains("looks like a header"), "{text}");
+    let text = loaded("staff.csv", b"Ada,knows,Bob,,\n", &[]);
+    assert!(!text.contains("warning"), "{text}");
+}
+
+#[test]
+fn what_is_wrong_with_a_file_is_said_rather_than_guessed() {
+    let text = loaded("a.csv", b"Ada;knows;Bob\n", &[]);
+    assert!(
+        text.contains("semicolons") && text.contains("tr ';'"),
+        "{text}"
+    );
+    let text = loaded("a.tsv", b"Ada,knows,Bob\n", &[]);
+    assert!(text.contains("`--format csv`"), "{text}");
+    let text = loaded("a.csv", b"Andr\xe9,conna\xeet,Ren\xe9\n", &[]);
+    assert!(text.contains("iconv -f latin1"), "{text}");
+    let remote = br#"{"@context":"https://schema.org","@id":"http://x/a","name":"Ada"}"#;
+    let text = loaded("a.jsonld", remote, &[]);
+    assert!(text.contains("not fetched"), "{text}");
+    assert!(
+        !text.contains("line 0") && !text.contains("Callback"),
+        "{text}"
+    );
+}
+
+#[test]
+fn answers_that_are_not_shown_are_answers_all_the_same() {
+    let won = "(JOIN (R won) [San Francisco Giants])";
+    let count = format!("(COUNT {won})");
+    for form in [won, &count] {
+        let output = run(&["logic", "@toy", form, "--limit", "0"]);
+        let text = shown(&output);
+        assert_eq!(output.status.code(), Some(0), "{text}");
+        assert!(!text.contains("Nothing"), "{text}");
+        assert!(text.contains("3 answers, left out"), "{text}");
+    }
+}
+
+#[test]
+fn ask_takes_the_words_of_an_alias_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("aliases.tsv");
+    std::fs::write(&file, "the orange and black\tSan Francisco Giants\n").unwrap();
+    let question = "Which stadium do the orange and black play in?";
+    let file = file.to_str().unwrap();
+    let output = run(&["ask", "@toy", question, "--aliases", file]);
+    let text = shown(&output);
+    assert!(text.contains("Oracle Park"), "{text}");
+    let output = run(&["ask", "@toy", question, "--aliases", "no-such.tsv"]);
+    assert_eq!(output.status.code(), Some(2));
+}

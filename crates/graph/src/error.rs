@@ -1,7 +1,9 @@
 //! What can go wrong with a graph, in words a user can act on.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use crate::load::output::DATA;
 
 /// Shorthand for results of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -252,7 +254,7 @@ impl Error {
             }
             Error::Damaged { path, .. } => Some(format!(
                 "load the source files again with `wherefore load FILE --replace --out {}`",
-                path.parent().unwrap_or(path).display()
+                graph_of(path).display()
             )),
             Error::OutputExists { is_graph: true, .. } => {
                 Some("add `--replace` to put the new graph in its place".into())
@@ -322,5 +324,32 @@ impl Error {
             self,
             Error::NoSuchEntity { .. } | Error::NoSuchRelation { .. }
         )
+    }
+}
+
+/// The graph folder that a file belongs to: its files stand in an inner folder.
+fn graph_of(file: &Path) -> &Path {
+    let folder = file.parent().unwrap_or(file);
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    match folder.parent() {
+        Some(graph) if name.starts_with(DATA) && !graph.as_os_str().is_empty() => graph,
+        _ => folder,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_damaged_file_is_mended_by_loading_its_graph_again() {
+        for file in ["my/dmg/data-846ab/names", "my/dmg/graph.json"] {
+            let error = Error::Damaged {
+                path: file.into(),
+                reason: String::new(),
+            };
+            let hint = error.hint().unwrap();
+            assert!(hint.ends_with("--out my/dmg`"), "{hint}");
+        }
     }
 }

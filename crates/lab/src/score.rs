@@ -87,7 +87,7 @@ pub struct Prediction {
     /// Answers and all else that can be scored without the graph.
     pub observation: Observation,
     /// The retrieved triples, best first.
-    pub evidence: Option<Vec<(NamedTriple, f32)>>,
+    pub evidence: Option<Vec<(ShownTriple, f32)>>,
 }
 
 #[derive(Deserialize)]
@@ -306,7 +306,7 @@ fn is_abstention(answer: &str) -> bool {
     )
 }
 
-type Evidence = (Vec<ShownTriple>, Vec<(NamedTriple, f32)>);
+type Evidence = (Vec<ShownTriple>, Vec<(ShownTriple, f32)>);
 
 /// The triples as they were shown, and ranked: by score where each has one, else as listed.
 fn into_triples(forms: Vec<EvidenceForm>) -> Evidence {
@@ -334,13 +334,13 @@ fn into_triples(forms: Vec<EvidenceForm>) -> Evidence {
         }
     }
     let all_scored = scores.iter().all(Option::is_some);
-    let mut ranked: Vec<(NamedTriple, f32)> = shown
+    let mut ranked: Vec<(ShownTriple, f32)> = shown
         .iter()
         .zip(scores)
         .enumerate()
         .map(|(place, (triple, score))| {
             let score = score.filter(|_| all_scored).unwrap_or(-(place as f32));
-            (triple.names.clone(), score)
+            (triple.clone(), score)
         })
         .collect();
     ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
@@ -388,20 +388,30 @@ pub fn score(
 
 /// Recall of named triples against the gold paths, or else the triples known as relevant.
 ///
-/// Without the graph, shortest paths cannot be known; names are compared in normal form.
+/// Without the graph, shortest paths cannot be known; names and ids are compared in normal form.
 fn recall_by_name(
     question: &GoldQuestion,
-    evidence: &[(NamedTriple, f32)],
+    evidence: &[(ShownTriple, f32)],
     ks: &[usize],
 ) -> Vec<RecallAtK> {
     let key = |triple: &NamedTriple| triple.each_ref().map(|name| normalise(name));
-    let ranked: Vec<([String; 3], f32)> = evidence.iter().map(|(t, s)| (key(t), *s)).collect();
     let gold = question.proof.path_triples();
-    let positives: Vec<[String; 3]> = if gold.is_empty() {
+    let mut positives: Vec<[String; 3]> = if gold.is_empty() {
         question.proof.relevant.iter().map(key).collect()
     } else {
         gold.into_iter().map(key).collect()
     };
+    // gold that is written by ids goes by the names of the triple that has them
+    let mut ranked: Vec<([String; 3], f32)> = Vec::with_capacity(evidence.len());
+    for (triple, score) in evidence {
+        let names = key(&triple.names);
+        if let Some(ids) = triple.ids.as_ref().map(key) {
+            for positive in positives.iter_mut().filter(|p| **p == ids) {
+                positive.clone_from(&names);
+            }
+        }
+        ranked.push((names, *score));
+    }
     let answers: Vec<Vec<String>> = question
         .answers
         .iter()
@@ -480,6 +490,19 @@ mod tests {
         assert_eq!(value("retrieval.triple_recall@1"), 1.0);
         assert_eq!(value("retrieval.answer_recall@1"), 0.5);
         assert_eq!(value("rationale.f1"), 1.0);
+    }
+
+    #[test]
+    fn gold_paths_of_ids_are_found_by_the_ids_of_the_evidence() {
+        let metrics = run(
+            "{\"id\":\"1\",\"answers\":[\"Ann\"],\"evidence\":[{\"head\":\"Topic\",\"relation\":\"is\",\
+             \"tail\":\"Ann\",\"ids\":[\"t\",\"r\",\"Ann\"],\"score\":0.8}]}\n",
+        )
+        .unwrap();
+        let value = |name: &str| metrics.overall.value(name).unwrap();
+        assert_eq!(value("retrieval.triple_recall@1"), 1.0);
+        // one of two answers is an end of it
+        assert_eq!(value("retrieval.answer_recall@1"), 0.5);
     }
 
     #[test]

@@ -59,7 +59,8 @@ impl Sweep {
     pub fn read(path: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(path).map_err(Error::io("read", path))?;
         toml::from_str(&text).map_err(|e| {
-            Error::BadSetting(format!("`{}` is no sweep: {}", path.display(), e.message()))
+            let fault = wherefore::config::toml_fault(&text, &e);
+            Error::BadSetting(format!("`{}` is no sweep: {fault}", path.display()))
         })
     }
 

@@ -63,10 +63,36 @@ pub fn toml_fault(text: &str, error: &toml::de::Error) -> String {
     match error.span() {
         Some(span) => {
             let before = text.get(..span.start).unwrap_or_default();
-            format!("line {}: {message}", before.matches('\n').count() + 1)
+            let first = before.matches('\n').count();
+            // of a key in a table with a `kind`, only the table's place is known
+            let line = unknown_key(&message)
+                .and_then(|key| {
+                    (first..)
+                        .zip(text.lines().skip(first))
+                        .find(|(_, l)| sets(l, key))
+                })
+                .map_or(first, |(line, _)| line);
+            format!("line {}: {message}", line + 1)
         }
         None => message,
     }
+}
+
+/// The key of which a message says that nobody knows it.
+fn unknown_key(message: &str) -> Option<&str> {
+    let (key, _) = message.strip_prefix("unknown field `")?.split_once('`')?;
+    Some(key)
+}
+
+/// Whether a line of TOML sets this key, as `key = …`, `[table.key]` or `table = { key = … }`.
+fn sets(line: &str, key: &str) -> bool {
+    let code = line.split('#').next().unwrap_or_default();
+    let plain = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
+    code.match_indices(key).any(|(at, _)| {
+        let (before, after) = (&code[..at], &code[at + key.len()..]);
+        let after = after.trim_start_matches(['"', '\'']).trim_start();
+        !before.ends_with(plain) && after.starts_with(['=', '.', ']'])
+    })
 }
 
 /// The linkers.
@@ -521,6 +547,17 @@ mod tests {
             PipelineConfig::from_toml(&config.to_toml()).unwrap(),
             config
         );
+    }
+
+    #[test]
+    fn an_unknown_key_of_a_table_with_a_kind_has_the_line_of_the_key() {
+        let walk = "# mine\n[retrieve]\nkind = \"relation-walk\"\n";
+        let error = refused(&format!("{walk}hopps = 2\n"));
+        assert!(error.contains("line 4: unknown field `hopps`"), "{error}");
+        let error = refused(&format!("{walk}hops = 2 # hopps = 3\nhopps = 2\n"));
+        assert!(error.contains("line 5: unknown field `hopps`"), "{error}");
+        let error = refused("[select]\nkind = \"top-k\"\nk = 9\n\n[select.kay]\nx = 1\n");
+        assert!(error.contains("line 5: unknown field `kay`"), "{error}");
     }
 
     #[test]

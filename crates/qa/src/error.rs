@@ -254,9 +254,10 @@ impl Error {
             Error::NoLanguageModel => Some(
                 "name one with `--llm FILE.gguf`, `--llm URL#MODEL`, or `llm = …` in the file".into(),
             ),
-            Error::Config(_) => {
-                Some("`configs/overlap.toml` shows every setting with its default".into())
-            }
+            Error::Config(_) => Some(
+                "mend the file; `docs/configuration.md` has one, and `configs` one for each method"
+                    .into(),
+            ),
             Error::NoIndex { graph, part } => Some(format!(
                 "build it with `{}`",
                 index::command(graph, None, *part)

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::Context;
 use serde::Serialize;
 use wherefore::answer::{Answer, AnswerEntity, Status, Trace};
-use wherefore::config::{OrganizerConfig, RetrieverConfig, SelectorConfig};
+use wherefore::config::{LinkerConfig, OrganizerConfig, RetrieverConfig, SelectorConfig};
 use wherefore::retrieve::gnn2r::Explanation;
 use wherefore::{Observer, PipelineConfig, Question, Stage};
 
@@ -71,6 +71,10 @@ fn config(args: &Ask) -> anyhow::Result<PipelineConfig> {
         args.method.as_deref(),
         args.model.as_deref(),
     )?;
+    if let Some(file) = &args.aliases {
+        let LinkerConfig::Names(names) = &mut config.link;
+        names.aliases = Some(file.clone());
+    }
     if args.explain {
         match &mut config.retrieve {
             RetrieverConfig::Gnn2r(gnn2r) => gnn2r.explain = true,

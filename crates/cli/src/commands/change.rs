@@ -9,6 +9,7 @@ use wherefore_graph::{
 };
 
 use crate::errors::Exit;
+use crate::open::own_folder;
 use crate::output::{Output, counted, shown};
 
 /// More changes than this share of a graph's triples are worth folding in.
@@ -61,8 +62,8 @@ pub(crate) fn run(args: &Change, action: Action, output: &Output) -> anyhow::Res
         changes = changes.then(ChangeSet::read(&input, action, args.format, &options)?);
     }
     let graph = args.graph.display().to_string();
-    let store =
-        Store::open(&args.graph).with_context(|| format!("cannot open the graph `{graph}`"))?;
+    let store = Store::open(own_folder(&args.graph)?)
+        .with_context(|| format!("cannot open the graph `{graph}`"))?;
     if let Some(cut) = store.pending().and_then(|pending| pending.cut) {
         tell_cut(cut, output);
     }

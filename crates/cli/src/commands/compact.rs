@@ -10,6 +10,7 @@ use wherefore::model::encode;
 use wherefore_graph::{LoadProgress, LoadStep, Store, compact};
 
 use crate::errors::Exit;
+use crate::open::own_folder;
 use crate::output::{Output, counted, shown};
 use crate::progress::{Progress, Unit};
 
@@ -59,7 +60,7 @@ pub(crate) fn run(args: &Compact, output: &Output) -> anyhow::Result<Exit> {
             bar.at(progress.done, progress.total, Unit::Count("triples"));
         }
     };
-    let done = compact(&args.graph, args.memory, args.threads, &tell);
+    let done = compact(own_folder(&args.graph)?, args.memory, args.threads, &tell);
     drop(shown_step);
     let done = done.with_context(|| format!("cannot compact the graph `{graph}`"))?;
     if let Some(cut) = done.as_ref().and_then(|report| report.cut) {

@@ -1,7 +1,7 @@
 //! `wherefore demo`: the sample graph, three questions with their proofs, and then yours.
 
 use std::collections::BTreeSet;
-use std::io::{self, BufRead, IsTerminal};
+use std::io::{self, BufRead, IsTerminal, Write};
 use std::sync::Arc;
 
 use anyhow::Context;
@@ -12,7 +12,7 @@ use wherefore_graph::{Graph, RelationId};
 use super::ask::written;
 use super::serve;
 use crate::args::{Demo, Serve, Served};
-use crate::errors::Exit;
+use crate::errors::{self, Exit};
 use crate::open::open;
 use crate::output::{Arrows, Output, counted, shown};
 use crate::prompt::{Completions, Prompt, Typed};
@@ -57,10 +57,10 @@ pub(crate) fn run(args: &Demo, output: &Output) -> anyhow::Result<Exit> {
         "countries, cities, rivers, mountains and more, compiled in; `:help` tells what you can type",
     );
     for question in FIRST {
-        output.print(&format!("\n{} {question}\n", output.dim("?")))?;
+        say(&format!("\n{} {question}\n", output.dim("?")), output)?;
         session.ask(question, output)?;
     }
-    output.print("\n")?;
+    say("\n", output)?;
     if io::stdin().is_terminal() && io::stdout().is_terminal() {
         typed(&mut session, output)?;
     } else {
@@ -118,19 +118,26 @@ impl Session {
         let done = match word {
             "" => Ok(()),
             ":quit" | ":q" | ":exit" => return Ok(false),
-            ":help" | ":h" | "help" => output.print(HELP),
+            ":help" | ":h" | "help" => say(HELP, output),
             ":why" => self.why(output),
             ":graph" => self.graph(rest.trim(), output),
             ":method" => self.method(rest.trim(), output),
-            word if word.starts_with(':') => output.print(&format!(
-                "there is no `{}`; `:help` lists what there is\n",
-                shown(word)
-            )),
+            word if word.starts_with(':') => say(
+                &format!(
+                    "there is no `{}`; `:help` lists what there is\n",
+                    shown(word)
+                ),
+                output,
+            ),
             _ => self.ask(line, output),
         };
         // a question that cannot be read is no end of the talk
-        if let Err(error) = done {
-            output.note("error", &format!("{error:#}"));
+        match done {
+            Err(error) if output.json => {
+                errors::report(&error, output);
+            }
+            Err(error) => output.note("error", &format!("{error:#}")),
+            Ok(()) => {}
         }
         Ok(true)
     }
@@ -150,7 +157,7 @@ impl Session {
 
     fn why(&self, output: &Output) -> anyhow::Result<()> {
         let Some(answer) = &self.last else {
-            return output.print("nothing was asked yet\n");
+            return say("nothing was asked yet\n", output);
         };
         let mut text = String::new();
         if answer.status == Status::Abstained {
@@ -185,7 +192,7 @@ impl Session {
         for (stage, ms) in &answer.timings_ms {
             text += &output.dim(&format!("  {stage} {ms:.2} ms\n"));
         }
-        output.print(&text)
+        say(&text, output)
     }
 
     fn graph(&mut self, name: &str, output: &Output) -> anyhow::Result<()> {
@@ -204,33 +211,49 @@ impl Session {
         relations.sort();
         let count = relations.len();
         relations.truncate(60);
-        output.print(&format!(
+        let text = format!(
             "{entities}, values included; {}: {}{}\n",
             counted(count, "relation", "relations"),
             relations.join(", "),
             if count > 60 { ", …" } else { "" }
-        ))
+        );
+        say(&text, output)
     }
 
     fn method(&mut self, name: &str, output: &Output) -> anyhow::Result<()> {
         if name.is_empty() {
             let all = METHODS.join(", ");
-            return output.print(&format!("{}; there are {all}\n", self.method));
+            return say(&format!("{}; there are {all}\n", self.method), output);
         }
         let config = PipelineConfig::of_method(name).filter(|_| METHODS.contains(&name));
         match config {
             Some(config) => {
                 self.pipeline = config.build()?;
                 self.method = name.to_owned();
-                output.print(&format!("{name} answers from now on\n"))
+                say(&format!("{name} answers from now on\n"), output)
             }
-            None => output.print(&format!(
-                "there is no method `{}` here; there are {}\n",
-                shown(name),
-                METHODS.join(", ")
-            )),
+            None => {
+                let all = METHODS.join(", ");
+                let text = format!(
+                    "there is no method `{}` here; there are {all}\n",
+                    shown(name)
+                );
+                say(&text, output)
+            }
         }
     }
+}
+
+/// Writes what is no answer: to people, for with `--json` standard output has answers only.
+fn say(text: &str, output: &Output) -> anyhow::Result<()> {
+    if !output.json {
+        return output.print(text);
+    }
+    if !output.quiet {
+        // nobody is left to tell if this fails
+        let _ = io::stderr().write_all(text.as_bytes());
+    }
+    Ok(())
 }
 
 /// Reads lines as they are typed, with history and completion.

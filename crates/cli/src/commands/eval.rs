@@ -242,10 +242,11 @@ pub(crate) fn parse_requirement(text: &str) -> Result<(String, f64), String> {
     let (name, value) = text
         .split_once('=')
         .ok_or("write it like `lenient.hit@1=0.9`")?;
-    let value = value
-        .parse()
-        .map_err(|_| format!("`{value}` is no number"))?;
-    Ok((name.to_owned(), value))
+    match value.parse::<f64>() {
+        // nothing is below what is no number
+        Ok(value) if !value.is_nan() => Ok((name.to_owned(), value)),
+        _ => Err(format!("`{value}` is no number")),
+    }
 }
 
 /// For clap: a question format by its name.

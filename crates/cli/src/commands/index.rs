@@ -17,6 +17,7 @@ use wherefore_graph::{Adjacency, ServiceConfig, Store, index_labels};
 
 use crate::args::Index;
 use crate::errors::{Exit, UserError};
+use crate::open::{TOY, store, told};
 use crate::output::{Output, shown};
 use crate::progress::{Progress, Unit};
 
@@ -25,8 +26,15 @@ pub(crate) fn run(args: &Index, output: &Output) -> anyhow::Result<Exit> {
     if let Some(config) = crate::open::service(&graph.to_string())? {
         return labels(args, config, output);
     }
-    let store =
-        Store::open(&args.graph).with_context(|| format!("cannot open the graph `{graph}`"))?;
+    if args.graph.as_os_str() == TOY {
+        return Err(UserError {
+            code: "built-in-graph",
+            message: format!("the built-in graph `{TOY}` is held in memory and takes no index"),
+            hint: "`@world` and graph folders can be indexed".into(),
+        }
+        .into());
+    }
+    let store = store(&args.graph)?;
     if let Some(model) = &args.model {
         return parts(&store, model, output);
     }
@@ -86,7 +94,7 @@ fn labels(args: &Index, config: ServiceConfig, output: &Output) -> anyhow::Resul
     let bar = Progress::begin("streaming labels", output);
     let tell = |labels| bar.at(labels, None, Unit::Count("labels"));
     let report = index_labels(config, out, 1 << 30, args.replace, &tell, &|_| {})
-        .with_context(|| format!("cannot index the service `{url}`"))?;
+        .with_context(|| format!("cannot index the service `{}`", told(&url)))?;
     drop(bar);
     let folder = out.display().to_string();
     if output.json {

@@ -12,8 +12,7 @@ use crate::output::{Output, shown};
 use crate::progress::{Progress, Unit};
 
 pub(crate) fn run(args: &Info, output: &Output) -> anyhow::Result<Exit> {
-    let context = || format!("cannot open the graph `{}`", args.graph.display());
-    let store = Store::open(crate::open::folder(&args.graph)?).with_context(context)?;
+    let store = crate::open::store(&args.graph)?;
     if args.check {
         let bar = Progress::begin("verifying checksums", output);
         bar.at(0, Some(store.bytes()), Unit::Bytes);

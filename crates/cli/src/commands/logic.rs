@@ -13,7 +13,7 @@ use wherefore::logic::aspects::{AspectRetriever, RelationRetriever};
 use wherefore::logic::{Form, Moment, Notation, Outcome, Plan, RunLimits, Runner};
 use wherefore::model::encode;
 use wherefore::retrieve::{Amar, AmarConfig};
-use wherefore_graph::{EntityId, Graph, Store};
+use wherefore_graph::{EntityId, Graph};
 use wherefore_lab::aspects::aspects;
 use wherefore_lab::forms::{Forms, Ran, forms};
 use wherefore_lab::questions;
@@ -22,7 +22,7 @@ use wherefore_lab::written;
 use super::read_text;
 use crate::args::Logic;
 use crate::errors::{Exit, UserError};
-use crate::open::open;
+use crate::open::{open, store};
 use crate::output::{Output, counted, shown};
 use crate::progress::{Progress, Unit};
 
@@ -123,7 +123,7 @@ fn one(
             told.answers.push(found(entity, &mut runner, graph)?);
         }
     }
-    let nothing = told.answers.is_empty() && told.count != Some(0);
+    let nothing = told.answers.is_empty() && told.left_out == 0 && told.count != Some(0);
     if output.json {
         output.print_json(&told)?;
     } else {
@@ -173,7 +173,7 @@ fn written(told: &Told, output: &Output) -> String {
     if let Some(count) = told.count {
         text += &format!("{}\n", output.bold(&count.to_string()));
     }
-    if told.answers.is_empty() && told.count.is_none() {
+    if told.answers.is_empty() && told.left_out == 0 && told.count.is_none() {
         text += "Nothing in the graph matches.\n";
     }
     for answer in &told.answers {
@@ -188,7 +188,10 @@ fn written(told: &Told, output: &Output) -> String {
             text += &format!("  {}\n", output.dim(&fact));
         }
     }
-    if told.left_out > 0 {
+    if told.left_out > 0 && told.answers.is_empty() {
+        let left = counted(told.left_out, "answer", "answers");
+        text += &format!("{left}, left out by `--limit 0`\n");
+    } else if told.left_out > 0 {
         text += &format!("and {} more\n", told.left_out);
     }
     text
@@ -204,8 +207,7 @@ fn many(
     let mut asked = questions::read(file, args.format)
         .with_context(|| format!("cannot read the questions `{}`", file.display()))?;
     asked.truncate(args.limit.max(1));
-    let store = Store::open(&args.graph)
-        .with_context(|| format!("cannot open the graph `{}`", args.graph))?;
+    let store = store(args.graph.as_ref())?;
     let told = forms(&store, &asked, now, limits)?;
     if output.json {
         output.print_json(&told)?;

@@ -19,6 +19,9 @@ pub(crate) fn run(args: &Questions, output: &Output) -> anyhow::Result<Exit> {
     };
     let drafts = draft(graph.as_ref(), &options)?;
     if drafts.is_empty() {
+        if output.json && args.out.is_some() {
+            output.print_json(&serde_json::json!({ "file": null, "questions": 0 }))?;
+        }
         output.note("note", "the graph has nothing to ask about");
         return Ok(Exit::No);
     }
@@ -28,6 +31,12 @@ pub(crate) fn run(args: &Questions, output: &Output) -> anyhow::Result<Exit> {
         Some(path) => {
             std::fs::write(path, &lines)
                 .with_context(|| format!("cannot write the questions `{}`", path.display()))?;
+            if output.json {
+                output.print_json(&serde_json::json!({
+                    "file": path,
+                    "questions": drafts.len(),
+                }))?;
+            }
             let count = counted(drafts.len(), "question", "questions");
             output.note("written", &format!("{}: {count}", path.display()));
         }

@@ -11,6 +11,7 @@ use wherefore_serve::{GraphConfig, Log, MethodConfig, ServeConfig, Server, new_k
 use super::read_text;
 use crate::args::{Mcp, Serve, Served};
 use crate::errors::Exit;
+use crate::open::told;
 use crate::output::{Output, shown};
 use crate::world;
 
@@ -161,8 +162,10 @@ fn named(given: &str) -> (String, String) {
     let name = match given.strip_prefix('@') {
         Some(sample) => sample.to_owned(),
         None => {
-            let last = Path::new(given).file_name();
-            last.map_or_else(|| given.to_owned(), |n| n.to_string_lossy().into_owned())
+            // a name is told, and an address may hold what must not be
+            let given = told(given);
+            let last = Path::new(&*given).file_name();
+            last.map_or_else(|| given.to_string(), |n| n.to_string_lossy().into_owned())
         }
     };
     (name, given.to_owned())

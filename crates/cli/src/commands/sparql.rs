@@ -11,7 +11,7 @@ use wherefore_graph::{Service, Store};
 use super::read_text;
 use crate::args::Sparql;
 use crate::errors::Exit;
-use crate::open::service;
+use crate::open::{service, store, told};
 use crate::output::Output;
 
 /// The longest query text that is read.
@@ -44,12 +44,10 @@ pub(crate) fn run(args: &Sparql, output: &Output) -> anyhow::Result<Exit> {
     let name = args.graph.display().to_string();
     let graph = match service(&name)? {
         Some(config) => Queried::Service(Box::new(
-            Service::open(config).with_context(|| format!("cannot open the service `{name}`"))?,
+            Service::open(config)
+                .with_context(|| format!("cannot open the service `{}`", told(&name)))?,
         )),
-        None => Queried::Store(
-            Store::open(crate::open::folder(&args.graph)?)
-                .with_context(|| format!("cannot open the graph `{name}`"))?,
-        ),
+        None => Queried::Store(store(&args.graph)?),
     };
     let options = SparqlOptions {
         timeout: (args.timeout > 0.0).then(|| Duration::from_secs_f64(args.timeout.min(1e9))),

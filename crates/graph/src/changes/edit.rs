@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::key;
 use crate::load::blocks::{Blocks, LONGEST_RECORD};
 use crate::load::source::{self, Format, Input};
-use crate::load::table::{Layout, TableOptions};
+use crate::load::table::{Layout, Record, TableOptions};
 use crate::load::{rdf, table};
 use crate::store::Store;
 
@@ -123,6 +123,7 @@ impl ChangeSet {
                         (Err(e), _) => Err(format!("not UTF-8 at byte {}", e.valid_up_to() + 1)),
                         (Ok(text), Some(layout)) => {
                             table::record(text, format, layout, options.typed, &mut keys)
+                                .map(|record| record != Record::Blank)
                         }
                         (Ok(text), None) => table::json_line(text, options.typed, &mut keys),
                     },

@@ -180,7 +180,8 @@ impl ServiceConfig {
     /// The service that a user means: an address, a TOML file, or the folder of a label index.
     /// None if it is something else.
     pub fn named(name: &str) -> Result<Option<Self>> {
-        if name.starts_with("https://") || name.starts_with("http://") {
+        // other schemes are refused when it is opened
+        if name.contains("://") {
             return Ok(Some(Self::at(name)));
         }
         let path = Path::new(name);
@@ -370,6 +371,15 @@ mod tests {
         assert!(refused(|c| c.labels = vec!["no iri".into()]).contains("`no iri`"));
         assert!(refused(|c| c.limits.batch = 0).contains("limits.batch"));
         assert!(refused(|c| c.limits.timeout_s = f64::NAN).contains("seconds"));
+    }
+
+    #[test]
+    fn every_address_is_a_service_so_that_none_is_told_as_a_folder() {
+        let named = |name| ServiceConfig::named(name).unwrap();
+        assert!(named("movies").is_none());
+        let error = named("ftp://me:hunter2@host").unwrap().resolved();
+        let error = error.unwrap_err().to_string();
+        assert!(!error.contains("hunter2"), "{error}");
     }
 
     #[test]

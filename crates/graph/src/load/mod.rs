@@ -172,10 +172,12 @@ fn fill(
         mistakes,
         malformed,
         spilled,
+        notes,
+        separator,
     } = read;
     let parsed: u64 = chunks.iter().map(|c| c.triples.len() as u64).sum();
     if parsed == 0 {
-        return Err(nothing_read(inputs, malformed, &mistakes));
+        return Err(nothing_read(inputs, malformed, &mistakes, separator));
     }
     let built = build(
         output,
@@ -194,7 +196,7 @@ fn fill(
     Ok(LoadReport {
         counts: built.counts,
         mistakes,
-        notes: built.notes,
+        notes: notes.into_iter().chain(built.notes).collect(),
         bytes: built.bytes,
         spilled,
         time: start.elapsed(),
@@ -359,19 +361,31 @@ fn naming_relations(
     Ok(found)
 }
 
-fn nothing_read(inputs: &[Input], malformed: u64, mistakes: &[Mistake]) -> Error {
-    match mistakes.first() {
-        None => Error::Empty,
-        Some(first) => Error::BadInput {
-            path: inputs.first().map(Input::path).unwrap_or_default(),
-            reason: format!(
-                "none of its lines is a triple; {malformed} malformed, the first: line {}: {}",
-                first.line, first.reason
-            ),
-            hint: Some(
-                "name the format with `--format nt|nq|ttl|trig|rdf|jsonld|tsv|csv|pipe|jsonl`"
-                    .into(),
-            ),
-        },
+fn nothing_read(
+    inputs: &[Input],
+    malformed: u64,
+    mistakes: &[Mistake],
+    separator: Option<(&'static str, &'static str)>,
+) -> Error {
+    let Some(first) = mistakes.first() else {
+        return Error::Empty;
+    };
+    let mut reason = format!(
+        "none of its lines is a triple; {malformed} malformed, the first: line {}: {}",
+        first.line, first.reason
+    );
+    let hint = if first.reason.starts_with(read::NOT_UTF8) {
+        "its text has another encoding; where that is Latin-1, \
+         `iconv -f latin1 -t utf-8 FILE > NEW` writes it as UTF-8"
+    } else if let Some((name, advice)) = separator {
+        reason += &format!("; there are {name} between its fields");
+        advice
+    } else {
+        "name the format with `--format nt|nq|ttl|trig|rdf|jsonld|tsv|csv|pipe|jsonl`"
+    };
+    Error::BadInput {
+        path: inputs.first().map(Input::path).unwrap_or_default(),
+        reason,
+        hint: Some(hint.into()),
     }
 }

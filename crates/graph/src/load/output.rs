@@ -9,7 +9,7 @@ use crate::manifest::{MANIFEST, Manifest, sync_folder};
 
 const LOCK: &str = ".lock";
 const WORK: &str = ".loading";
-const DATA: &str = "data-";
+pub(crate) const DATA: &str = "data-";
 
 /// A graph folder being written.
 pub(crate) struct Output {

@@ -251,11 +251,7 @@ pub(crate) fn document(
             Err(RdfParseError::Syntax(e)) => {
                 let line = e.location().map_or(0, |l| l.start.line + 1);
                 if !recovers {
-                    return Err(Error::BadInput {
-                        path: path.to_owned(),
-                        reason: format!("line {line}: {e}"),
-                        hint: Some("mend the file; nothing after the mistake can be read".into()),
-                    });
+                    return Err(unreadable(path, line, &e.to_string()));
                 }
                 each(Event::Mistake(line, e.to_string()))?
             }
@@ -266,6 +262,32 @@ pub(crate) fn document(
         }
     }
     Ok(())
+}
+
+/// A document with a mistake after which nothing can be read.
+fn unreadable(path: &Path, line: u64, reason: &str) -> Error {
+    // so the parser says that it has nothing to fetch a context with
+    let (reason, hint) = if reason.contains("LoadDocumentCallback") {
+        (
+            "its `@context` is an address, and remote contexts are not fetched".to_owned(),
+            "write the context itself into the file in place of its address, or turn the file \
+             into N-Triples with a JSON-LD program",
+        )
+    } else {
+        let place = match line {
+            0 => String::new(),
+            line => format!("line {line}: "),
+        };
+        (
+            place + reason,
+            "mend the file; nothing after the mistake can be read",
+        )
+    };
+    Error::BadInput {
+        path: path.to_owned(),
+        reason,
+        hint: Some(hint.into()),
+    }
 }
 
 #[cfg(test)]

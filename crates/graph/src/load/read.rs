@@ -10,7 +10,7 @@ use super::blocks::{Block, Blocks, LONGEST_RECORD};
 use super::chunk::{Chunk, SortedChunk};
 use super::rdf::{self, Event, Keys};
 use super::source::{self, Format, Input, Source};
-use super::table::{self, Layout, TableOptions};
+use super::table::{self, Layout, Record, TableOptions};
 use super::{LoadOptions, LoadProgress, LoadStep, naming};
 use crate::error::{Error, Result};
 use crate::key::{self, LiteralKindRef};
@@ -34,12 +34,19 @@ impl std::fmt::Display for Mistake {
 
 const SHOWN: usize = 10;
 
+/// How the mistake of a line that is no text begins.
+pub(crate) const NOT_UTF8: &str = "not UTF-8";
+
 /// What reading gave.
 pub(crate) struct Parsed {
     pub(crate) chunks: Vec<SortedChunk>,
     pub(crate) mistakes: Vec<Mistake>,
     pub(crate) malformed: u64,
     pub(crate) spilled: usize,
+    /// Things worth telling.
+    pub(crate) notes: Vec<String>,
+    /// What else may stand between the fields of a table, and what to do then.
+    pub(crate) separator: Option<(&'static str, &'static str)>,
 }
 
 /// What the workers share.
@@ -53,6 +60,10 @@ struct Shared<'a> {
     spilled: AtomicUsize,
     triples: AtomicU64,
     malformed: AtomicU64,
+    /// Lines with fields that were not read.
+    longer: AtomicU64,
+    notes: Mutex<Vec<String>>,
+    separator: Mutex<Option<(&'static str, &'static str)>>,
     /// The first few: file number, line, reason.
     mistakes: Mutex<BTreeSet<(usize, u64, String)>>,
     stop: AtomicBool,
@@ -101,6 +112,9 @@ pub(crate) fn read(
         spilled: AtomicUsize::new(0),
         triples: AtomicU64::new(0),
         malformed: AtomicU64::new(0),
+        longer: AtomicU64::new(0),
+        notes: Mutex::new(Vec::new()),
+        separator: Mutex::new(None),
         mistakes: Mutex::new(BTreeSet::new()),
         stop: AtomicBool::new(false),
     };
@@ -154,7 +168,23 @@ pub(crate) fn read(
             first: mistakes.iter().map(Mistake::to_string).collect(),
         });
     }
+    let mut notes = std::mem::take(&mut *lock(&shared.notes));
+    let longer = shared.longer.load(Ordering::Relaxed);
+    if longer > 0 {
+        notes.push(format!(
+            "{longer} {} more than three fields, and only the first three were read, as head, \
+             relation and tail; `--columns H,R,T` names others",
+            if longer == 1 {
+                "line has"
+            } else {
+                "lines have"
+            }
+        ));
+    }
+    let separator = lock(&shared.separator).take();
     Ok(Parsed {
+        notes,
+        separator,
         chunks: shared
             .chunks
             .into_inner()
@@ -253,6 +283,9 @@ fn send_lines(
                     reason,
                     hint: Some("name the columns with `--columns HEAD,RELATION,TAIL`".into()),
                 })?;
+                if found.is_guessed {
+                    first_line(&path, &String::from_utf8_lossy(first), format, shared);
+                }
                 layout = Some(found);
             }
         }
@@ -278,6 +311,20 @@ fn send_lines(
         );
     }
     Ok(())
+}
+
+/// Tells what is odd about the first line of a table that nobody said how to read.
+fn first_line(path: &Path, line: &str, format: Format, shared: &Shared<'_>) {
+    let line = line.trim_end_matches('\r');
+    if table::is_like_header(line, format) {
+        lock(&shared.notes).push(format!(
+            "the first line of `{}` looks like a header and was read as a triple; \
+             `--columns H,R,T` with names from it makes it one",
+            path.display()
+        ));
+    }
+    let mut separator = lock(&shared.separator);
+    *separator = separator.or_else(|| table::other_separator(line, format));
 }
 
 fn send_document(
@@ -338,7 +385,7 @@ fn send_names(
         let (mut bytes, mut lengths) = (Vec::new(), Vec::new());
         for (line, number) in block.bytes.split(|b| *b == b'\n').zip(block.first_line..) {
             let Ok(line) = std::str::from_utf8(line) else {
-                shared.mistake(file, number, "not UTF-8".into());
+                shared.mistake(file, number, NOT_UTF8.into());
                 continue;
             };
             let mut fields = line.trim_end_matches('\r').split('\t').map(str::trim);
@@ -435,9 +482,16 @@ fn parse_block(
             Format::NTriples => rdf::line(bytes, false, file, keys),
             Format::NQuads => rdf::line(bytes, true, file, keys),
             _ => match std::str::from_utf8(bytes) {
-                Err(e) => Err(format!("not UTF-8 at byte {}", e.valid_up_to() + 1)),
+                Err(e) => Err(format!("{NOT_UTF8} at byte {}", e.valid_up_to() + 1)),
                 Ok(text) => match layout {
-                    Some(layout) => table::record(text, format, layout, typed, keys),
+                    Some(layout) => {
+                        table::record(text, format, layout, typed, keys).map(|record| {
+                            if record == Record::Longer && layout.is_guessed {
+                                shared.longer.fetch_add(1, Ordering::Relaxed);
+                            }
+                            record != Record::Blank
+                        })
+                    }
                     None => table::json_line(text, typed, keys),
                 },
             },

@@ -27,6 +27,17 @@ pub struct TableOptions {
 pub(crate) struct Layout {
     columns: [usize; 3],
     pub(crate) has_header: bool,
+    /// Whether neither the user nor a header says where head, relation and tail stand.
+    pub(crate) is_guessed: bool,
+}
+
+/// What a record is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Record {
+    Blank,
+    Triple,
+    /// A triple, and fields beyond the first three that are not read.
+    Longer,
 }
 
 /// Names under which head, relation and tail stand in a header line or a JSON object.
@@ -78,6 +89,7 @@ impl Layout {
                 Ok(Self {
                     columns: found,
                     has_header,
+                    is_guessed: false,
                 })
             }
             None => {
@@ -86,15 +98,49 @@ impl Layout {
                     (Some(h), Some(r), Some(t)) => Self {
                         columns: [h, r, t],
                         has_header: true,
+                        is_guessed: false,
                     },
                     _ => Self {
                         columns: [0, 1, 2],
                         has_header: false,
+                        is_guessed: true,
                     },
                 })
             }
         }
     }
+}
+
+/// Whether a line that is not taken for a header looks like one all the same: two of its first
+/// three fields are names of columns.
+pub(crate) fn is_like_header(line: &str, format: Format) -> bool {
+    let cells = fields(line, format);
+    let named = cells.iter().zip(HEADERS).filter(|(cell, names)| {
+        let cell = cell.trim().to_lowercase();
+        names.contains(&cell.as_str())
+    });
+    cells.len() >= 3 && named.count() == 2
+}
+
+/// What stands between the fields of a line, where it is not what the format says: its name and
+/// what to do.
+pub(crate) fn other_separator(line: &str, format: Format) -> Option<(&'static str, &'static str)> {
+    if fields(line, format).len() >= 3 {
+        return None;
+    }
+    [
+        (
+            ';',
+            "semicolons",
+            "turn them into tabs: `tr ';' '\\t' < FILE | wherefore load - --format tsv --out GRAPH`",
+        ),
+        ('\t', "tabs", "read it with `--format tsv`"),
+        (',', "commas", "read it with `--format csv`"),
+        ('|', "bars", "read it with `--format pipe`"),
+    ]
+    .into_iter()
+    .find(|(sign, _, _)| line.matches(*sign).count() >= 2)
+    .map(|(_, name, advice)| (name, advice))
 }
 
 /// Cuts a record into fields.
@@ -176,20 +222,21 @@ pub(crate) fn csv_records(block: &[u8], mut each: impl FnMut(&[u8], u64)) {
 
 const PARTS: [&str; 3] = ["head", "relation", "tail"];
 
-/// Reads one record. `Ok(false)`: the record is blank.
+/// Reads one record.
 pub(crate) fn record(
     record: &str,
     format: Format,
     layout: Layout,
     typed: bool,
     keys: &mut Keys,
-) -> Result<bool, String> {
+) -> Result<Record, String> {
     let record = record.trim_end_matches('\r');
     if record.trim().is_empty() {
-        return Ok(false);
+        return Ok(Record::Blank);
     }
     let mut plain = [""; 3];
     let owned;
+    let is_longer;
     let parts: [&str; 3] = if format != Format::Csv && layout.columns == [0, 1, 2] {
         // the everyday table: no list of fields is made
         let separator = if format == Format::Pipe { '|' } else { '\t' };
@@ -200,9 +247,11 @@ pub(crate) fn record(
         if format == Format::Pipe && split.next().is_some() {
             return Err("more than three fields between bars".to_owned());
         }
+        is_longer = split.any(|field| !field.trim().is_empty());
         plain
     } else {
         owned = fields(record, format);
+        is_longer = owned.iter().skip(3).any(|field| !field.trim().is_empty());
         for (part, column) in plain.iter_mut().zip(layout.columns) {
             *part = owned.get(column).ok_or_else(|| short(owned.len()))?;
         }
@@ -212,7 +261,10 @@ pub(crate) fn record(
         keys[i].clear();
         push_field(&mut keys[i], part, i, typed)?;
     }
-    Ok(true)
+    Ok(match is_longer {
+        true => Record::Longer,
+        false => Record::Triple,
+    })
 }
 
 fn short(count: usize) -> String {
@@ -404,7 +456,7 @@ mod tests {
         let layout = Layout::new(options, text, format)?;
         let mut keys = Keys::default();
         let found = record(text, format, layout, options.typed, &mut keys)?;
-        Ok(found.then(|| keys.map(|k| String::from_utf8(k).unwrap())))
+        Ok((found != Record::Blank).then(|| keys.map(|k| String::from_utf8(k).unwrap())))
     }
 
     fn triple(head: &str, relation: &str, tail: &str) -> Result<Option<[String; 3]>, String> {
@@ -447,6 +499,35 @@ mod tests {
     }
 
     #[test]
+    fn what_looks_like_a_header_or_has_other_separators_is_seen() {
+        assert!(is_like_header("Subject,verb,OBJECT", Format::Csv));
+        assert!(is_like_header("head\trelation\tanswer\tscore", Format::Tsv));
+        for line in ["Ada,born in,London", "s,likes,b", "from,to"] {
+            assert!(!is_like_header(line, Format::Csv), "{line}");
+        }
+        let between = |line, format| other_separator(line, format).map(|(name, _)| name);
+        assert_eq!(between("a;b;c", Format::Csv), Some("semicolons"));
+        assert_eq!(between("a\tb\tc", Format::Csv), Some("tabs"));
+        assert_eq!(between("a,b,c", Format::Tsv), Some("commas"));
+        assert_eq!(between("a;b;c,d,e", Format::Csv), None);
+        assert_eq!(between("a b c", Format::Csv), None);
+    }
+
+    #[test]
+    fn headers_of_the_usual_kinds_are_no_triples() {
+        let plain = TableOptions::default();
+        for line in [
+            "subject,predicate,object",
+            "Head,Relation,Tail",
+            "S,P,O",
+            "\"From\",\"Rel\",\"To\"",
+        ] {
+            let layout = Layout::new(&plain, line, Format::Csv).unwrap();
+            assert!(layout.has_header && !layout.is_guessed, "{line}");
+        }
+    }
+
+    #[test]
     fn headers_and_column_options_choose_columns() {
         let plain = TableOptions::default();
         let header = Layout::new(&plain, "object,weight,Subject,predicate", Format::Csv).unwrap();
@@ -454,7 +535,8 @@ mod tests {
             header,
             Layout {
                 columns: [2, 3, 0],
-                has_header: true
+                has_header: true,
+                is_guessed: false
             }
         );
         let by_number = TableOptions {

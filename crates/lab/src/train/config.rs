@@ -14,8 +14,10 @@ use crate::error::{Error, Result};
 pub trait Settings: Serialize + DeserializeOwned {
     /// Reads settings from TOML; what is left out has its default.
     fn from_toml(text: &str) -> Result<Self> {
-        toml::from_str(text)
-            .map_err(|e| Error::BadSetting(format!("the settings do not parse: {}", e.message())))
+        toml::from_str(text).map_err(|e| {
+            let fault = wherefore::config::toml_fault(text, &e);
+            Error::BadSetting(format!("the settings do not parse: {fault}"))
+        })
     }
 
     /// Sets `a.b=value`, as in `sizes.hidden=128`.

@@ -139,9 +139,6 @@ impl Remote {
             given: format!("{base}#{model}"),
             wanted: wanted.to_owned(),
         };
-        if model.is_empty() {
-            return Err(bad("`URL#MODEL`, with the name of a model on the server"));
-        }
         let host = base.split_once("://").map_or(base, |(_, rest)| rest);
         let (host, path) = host.split_once('/').unwrap_or((host, ""));
         if host.contains('@') || base.contains('?') {
@@ -151,6 +148,9 @@ impl Remote {
                 given: "a URL with a secret in it".into(),
                 wanted: "a plain URL; keys come from the environment".into(),
             });
+        }
+        if model.is_empty() {
+            return Err(bad("`URL#MODEL`, with the name of a model on the server"));
         }
         let mut base = base.trim_end_matches('/').to_owned();
         if path.is_empty() {
@@ -628,6 +628,7 @@ mod tests {
     fn secrets_in_a_url_are_refused_and_not_repeated() {
         for url in [
             "https://me:hunter2@host/v1#m",
+            "https://me:hunter2@host/v1",
             "https://host/v1?key=hunter2#m",
         ] {
             let error = Remote::open(url).unwrap_err().to_string();
