@@ -344,7 +344,7 @@ fn a_password_in_an_address_is_not_told() {
         &["index", address, "--out", "no/such/folder"],
         &["info", address],
         &["compact", address],
-        &["add", address, "Cargo.toml", "--format", "tsv"],
+        &["add", "--graph", address, "Cargo.toml"],
         &["logic", address, "(COUNT x)"],
         &["questions", address],
         &["serve", "--graph", bare],
@@ -407,8 +407,8 @@ fn built_in_graphs_are_read_by_every_command_and_changed_by_none() {
     std::fs::write(&file, "a\tb\tc\n").unwrap();
     let file = file.to_str().unwrap();
     for args in [
-        &["add", "@toy", file][..],
-        &["remove", "@world", file],
+        &["add", "--graph", "@toy", file][..],
+        &["remove", "--graph", "@world", file],
         &["compact", "@world"],
         &["index", "@toy"],
         &["info", "@no-such"],

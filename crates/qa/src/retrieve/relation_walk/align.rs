@@ -129,14 +129,20 @@ impl<'a> Aligner<'a> {
         let mut used = vec![false; self.reading.words.len()];
         (0..steps.len()).all(|j| {
             let worth = |w: usize| self.told(steps, j, w, fit).0;
-            let free = (0..used.len()).filter(|&w| !used[w]);
+            // `when` asks for what the last step leads to, and `become` for nothing
+            let silent = |w: usize| match &*self.reading.words[w].text {
+                "when" => j + 1 < steps.len(),
+                word => matches!(word, "became" | "become"),
+            };
+            let free = (0..used.len()).filter(|&w| !used[w] && !silent(w));
             let best = free.max_by(|&a, &b| worth(a).total_cmp(&worth(b)));
             match best.filter(|&w| worth(w) >= TOLD) {
                 Some(w) => {
                     used[w] = true;
                     true
                 }
-                None => steps[j].through,
+                // `lakes in Africa`: from the continent to its countries, and on to theirs
+                None => steps[j].through || fit == Fit::Kind && !steps[j].hop.forward,
             }
         })
     }
