@@ -127,6 +127,8 @@ impl<'a> Aligner<'a> {
     /// Whether every step is told by a word of its own, as far as words tell steps at all.
     pub(super) fn tells_every_step(&self, steps: &[Step], fit: Fit) -> bool {
         let mut used = vec![false; self.reading.words.len()];
+        // `lakes in Africa`: from the continent to its countries, and on to theirs
+        let within = fit == Fit::Kind && steps.iter().all(|step| !step.hop.forward);
         (0..steps.len()).all(|j| {
             let worth = |w: usize| self.told(steps, j, w, fit).0;
             // `when` asks for what the last step leads to, and `become` for nothing
@@ -141,8 +143,7 @@ impl<'a> Aligner<'a> {
                     used[w] = true;
                     true
                 }
-                // `lakes in Africa`: from the continent to its countries, and on to theirs
-                None => steps[j].through || fit == Fit::Kind && !steps[j].hop.forward,
+                None => steps[j].through || within,
             }
         })
     }
