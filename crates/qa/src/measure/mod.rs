@@ -217,8 +217,8 @@ pub(crate) fn apply(
                 let worth = |v: f64| sign * v;
                 measured.sort_by(|a, b| worth(b.1).total_cmp(&worth(a.1)));
                 let first = measured.get(places.from - 1).map(|m| worth(m.1));
-                let last = measured.iter().skip(places.from - 1).take(places.many);
-                let last = last.last().map(|m| worth(m.1));
+                let end = measured.len().min(places.from - 1 + places.many);
+                let last = measured[..end].last().map(|m| worth(m.1));
                 let (Some(first), Some(last)) = (first, last) else {
                     return Ok((Vec::new(), None));
                 };
