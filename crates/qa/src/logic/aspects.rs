@@ -171,12 +171,14 @@ impl RelationRetriever {
             true => Some(Checkpoint::<PairScorer>::load(&pairs, &Device::Cpu)?),
             false => None,
         };
-        let own = checkpoint::in_place(folder).join(ENCODER);
-        let encoder = match checkpoint.network.sizes().tuned {
-            true => encode::open(&own.to_string_lossy())?,
+        let tuned = checkpoint.network.sizes().tuned;
+        let encoder = match tuned {
+            true => {
+                let own = checkpoint::in_place(folder).join(ENCODER);
+                encode::open(&own.to_string_lossy())?
+            }
             false => encode::open(&checkpoint.description.encoder.name)?,
         };
-        let tuned = checkpoint.network.sizes().tuned;
         check_encoder(&checkpoint, &*encoder, tuned)?;
         if let Some(pairs) = &pairs {
             check_encoder(pairs, &*encoder, tuned)?;
