@@ -96,6 +96,8 @@ pub(crate) enum Command {
     Index(Index),
     Info(Info),
     Sparql(Sparql),
+    #[command(hide = true)]
+    SparqlWorker(SparqlWorker),
     Logic(Logic),
     Link(Link),
     Questions(Questions),
@@ -360,9 +362,19 @@ pub(crate) struct Sparql {
     /// Stop after so many seconds; 0 means never
     #[arg(long, value_name = "SECONDS", default_value_t = 60.0, value_parser = seconds)]
     pub(crate) timeout: f64,
+    /// Stop when the query needs more memory than this; the graph itself does not count
+    #[arg(long, value_name = "SIZE", default_value = "4G", value_parser = crate::commands::load::parse_memory)]
+    pub(crate) memory: usize,
     /// Give at most this many rows
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,
+}
+
+/// Run the SPARQL queries that another process sends, within limits that hold for this one
+#[derive(Debug, clap::Args)]
+pub(crate) struct SparqlWorker {
+    /// Bytes that a query may allocate
+    pub(crate) memory: u64,
 }
 
 /// Read, explain and run a logical form

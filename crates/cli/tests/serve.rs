@@ -209,3 +209,62 @@ fn what_keeps_it_from_starting_is_told_with_a_hint() {
         "{shown}"
     );
 }
+
+/// Queries that once ended the server, or held all of its threads.
+#[test]
+fn heavy_queries_of_strangers_end_at_their_limits_and_keep_nobody_waiting() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+    let lines: Vec<String> = (0..20_000)
+        .map(|i| format!("e{i}\tr{}\te{}\n", i % 5, (i * 7919) % 20_000))
+        .collect();
+    std::fs::write(path("big.tsv"), lines.concat()).unwrap();
+    let config = "[limits]\nsparql_seconds = 1.0\nsparql_workers = 2\nsparql_memory = 67108864\n";
+    std::fs::write(path("serve.toml"), config).unwrap();
+    let loaded = wherefore()
+        .args(["load", &path("big.tsv"), "--out", &path("big"), "--quiet"])
+        .output()
+        .unwrap();
+    assert!(loaded.status.success());
+    let graph = format!("big={}", path("big"));
+    let server =
+        started(wherefore().args(["serve", "--graph", &graph, "--config", &path("serve.toml")]));
+    let query = |text: &str| {
+        let form: String = (text.bytes()).map(|byte| format!("%{byte:02X}")).collect();
+        server.send("GET", &format!("/v1/sparql?query={form}"), "")
+    };
+    let pairs = "{ ?a ?p ?b . ?c ?q ?d }";
+    let heavy = [
+        (
+            format!("SELECT (MAX(STR(?a)) AS ?n) {pairs}"),
+            "out-of-time",
+        ),
+        (
+            format!("SELECT (GROUP_CONCAT(?b) AS ?n) {pairs}"),
+            "out-of-",
+        ),
+        (
+            format!("SELECT DISTINCT ?a ?d {pairs} ORDER BY ?a"),
+            "out-of-",
+        ),
+    ];
+    std::thread::scope(|scope| {
+        let query = &query;
+        let running: Vec<_> = (heavy.iter())
+            .map(|(text, code)| scope.spawn(move || (query(text), *code)))
+            .collect();
+        let asked = r#"{"question":"which r1 has e1?"}"#;
+        for _ in 0..5 {
+            let answer = server.send("POST", "/v1/ask", asked);
+            assert!(answer["status"].is_string(), "{answer}");
+        }
+        for thread in running {
+            let (reply, code) = thread.join().unwrap();
+            assert!(reply["code"].as_str().unwrap().starts_with(code), "{reply}");
+        }
+    });
+    let count = query("SELECT (COUNT(*) AS ?n) { ?a ?p ?b }");
+    assert_eq!(count["results"]["bindings"][0]["n"]["value"], "20000");
+    assert_eq!(server.send("GET", "/ready", "")["status"], "ready");
+    assert_eq!(server.end(), Some(0));
+}

@@ -223,6 +223,26 @@ pub enum Error {
         limit_ms: u128,
     },
 
+    /// The work needed more memory than it may have.
+    #[error("{what} needed more memory than its limit of {} MiB", limit >> 20)]
+    OutOfMemory {
+        /// What was running.
+        what: &'static str,
+        /// The limit in bytes.
+        limit: u64,
+    },
+
+    /// The answer has more bytes than are wanted.
+    #[error("the answer is larger than its limit of {limit} bytes")]
+    AnswerTooLarge {
+        /// The limit in bytes.
+        limit: u64,
+    },
+
+    /// The process that ran a query ended without an answer.
+    #[error("the process of the SPARQL query failed: {0}")]
+    WorkerFailed(String),
+
     /// The work was stopped from outside.
     #[error("stopped")]
     Stopped,
@@ -311,6 +331,10 @@ impl Error {
                 Some("open it again, or raise `limits.entities` in its file".into())
             }
             Error::OutOfTime { .. } => Some("ask for less, or raise `--timeout`".into()),
+            Error::OutOfMemory { .. } => Some(
+                "ask for less: sort, group or join fewer rows; `--memory` raises the limit".into(),
+            ),
+            Error::AnswerTooLarge { .. } => Some("ask for fewer rows, with `LIMIT`".into()),
             Error::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
                 Some("free some space; the old graph, if any, is untouched".into())
             }
@@ -322,7 +346,7 @@ impl Error {
     pub fn is_internal(&self) -> bool {
         matches!(
             self,
-            Error::NoSuchEntity { .. } | Error::NoSuchRelation { .. }
+            Error::NoSuchEntity { .. } | Error::NoSuchRelation { .. } | Error::WorkerFailed(_)
         )
     }
 }

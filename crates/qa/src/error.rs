@@ -371,6 +371,9 @@ pub fn graph_code(error: &wherefore_graph::Error) -> &'static str {
         Error::BadReply { .. } => "bad-reply",
         Error::ServiceFull { .. } => "service-full",
         Error::OutOfTime { .. } => "out-of-time",
+        Error::OutOfMemory { .. } => "out-of-memory",
+        Error::AnswerTooLarge { .. } => "answer-too-large",
+        Error::WorkerFailed(_) => "worker-failed",
         Error::Stopped => "stopped",
         _ => "graph",
     }

@@ -21,12 +21,15 @@
 //! Unknown keys are refused. Paths are relative to where the server is started.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use wherefore::PipelineConfig;
 use wherefore::config::METHODS;
+use wherefore::graph::sparql::SparqlOptions;
 
 use crate::error::{Error, Result};
 
@@ -63,6 +66,11 @@ pub struct ServeConfig {
     pub hosts: Vec<String>,
     /// What a request may cost.
     pub limits: Limits,
+    /// The program that runs SPARQL queries in processes of their own, and its arguments: see
+    /// [`Workers`](wherefore::graph::sparql::Workers). Only so does the limit of memory hold, and
+    /// that of time in each operator. Without one, queries run inside of the server.
+    #[serde(skip)]
+    pub sparql_worker: Option<(PathBuf, Vec<OsString>)>,
 }
 
 /// One graph.
@@ -126,8 +134,16 @@ pub struct Limits {
     pub question_bytes: usize,
     /// Seconds for one answer, waiting included.
     pub seconds: f64,
+    /// Threads for questions that a language model answers; 0 means one for each core.
+    pub model_workers: usize,
+    /// SPARQL queries at a time; 0 means one for each core.
+    pub sparql_workers: usize,
     /// Seconds for one SPARQL query.
     pub sparql_seconds: f64,
+    /// Bytes of memory for one SPARQL query.
+    pub sparql_memory: u64,
+    /// Bytes of a SPARQL answer.
+    pub answer_bytes: u64,
     /// Rows of a SPARQL answer.
     pub rows: usize,
     /// Requests a second of one key, or of one address where there are no keys; 0 means no limit.
@@ -153,6 +169,7 @@ impl Default for ServeConfig {
             cors: Vec::new(),
             hosts: Vec::new(),
             limits: Limits::default(),
+            sparql_worker: None,
         }
     }
 }
@@ -166,7 +183,11 @@ impl Default for Limits {
             body_bytes: 1 << 20,
             question_bytes: 2048,
             seconds: 60.0,
+            model_workers: 0,
+            sparql_workers: 0,
             sparql_seconds: 10.0,
+            sparql_memory: 512 << 20,
+            answer_bytes: 64 << 20,
             rows: 10_000,
             rate: 0.0,
             burst: 20,
@@ -279,6 +300,15 @@ impl MethodConfig {
 }
 
 impl Limits {
+    /// What a SPARQL query may cost.
+    pub(crate) fn sparql(&self) -> SparqlOptions {
+        SparqlOptions {
+            timeout: Some(Duration::from_secs_f64(self.sparql_seconds)),
+            max_rows: Some(self.rows),
+            max_bytes: Some(self.answer_bytes),
+        }
+    }
+
     fn check(&self) -> Result<()> {
         for (name, value) in [
             ("connections", self.connections),
@@ -288,6 +318,17 @@ impl Limits {
         ] {
             if value == 0 {
                 return Err(Error::Config(format!("`limits.{name}` must be at least 1")));
+            }
+        }
+        let least = 1 << 20;
+        for (name, value) in [
+            ("sparql_memory", self.sparql_memory),
+            ("answer_bytes", self.answer_bytes),
+        ] {
+            if value < least {
+                return Err(Error::Config(format!(
+                    "`limits.{name}` is {value}, but must be at least {least}"
+                )));
             }
         }
         for (name, value, least) in [

@@ -7,7 +7,6 @@
 use std::io::{self, BufRead, Write};
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
@@ -15,11 +14,11 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use wherefore::graph::sparql::{ResultFormat, SparqlOptions};
+use wherefore::graph::sparql::ResultFormat;
 use wherefore::{Answer, Question};
 
 use crate::api::{json_bytes, read_json, to_json};
-use crate::app::App;
+use crate::app::{App, Work};
 use crate::engine::{Asked, clipped};
 use crate::openai::written;
 use crate::problem::Problem;
@@ -273,12 +272,9 @@ impl App {
 
     fn mcp_sparql(&self, arguments: &SparqlArguments) -> Result<Given, Problem> {
         let graph = self.engine.graph(arguments.graph.as_deref())?;
-        let limits = &self.config.limits;
-        let options = SparqlOptions {
-            timeout: Some(Duration::from_secs_f64(limits.sparql_seconds)),
-            max_rows: Some(limits.rows),
-        };
-        let (bytes, written) = graph.sparql(&arguments.query, &options, ResultFormat::Json)?;
+        let options = self.config.limits.sparql();
+        let format = ResultFormat::Json;
+        let (bytes, written) = graph.sparql(&arguments.query, &options, format, &|| true)?;
         let results: Value = serde_json::from_slice(&bytes)
             .map_err(|e| Problem::internal(format!("results are no JSON: {e}")))?;
         Ok(as_json(
@@ -422,7 +418,9 @@ pub(crate) async fn over_http(
         return Err(Problem::bad_request("bad-body", "this is no request"));
     }
     let reply = app
-        .answer(move |app| Ok(app.mcp(&message).map(|reply| to_json(&reply))))
+        .run(Work::Ask, move |app, _| {
+            Ok(app.mcp(&message).map(|reply| to_json(&reply)))
+        })
         .await?;
     Ok(match reply {
         Some(reply) => json_bytes(reply),

@@ -176,6 +176,7 @@ async fn answered(app: &Arc<App>, request: Request) -> Result<Response, Problem>
         method: Some(method),
     };
     let deadline = app.deadline();
+    let work = app.work_of(&asked);
     let job = move |app: &App| {
         let answer = (app.engine).ask(&asked, deadline, |_| ControlFlow::Continue(()))?;
         app.metrics.answer(&answer);
@@ -185,7 +186,7 @@ async fn answered(app: &Arc<App>, request: Request) -> Result<Response, Problem>
     if chat.stream.unwrap_or(false) {
         let options = chat.stream_options.and_then(|o| o.include_usage);
         let (_nothing, receive) = mpsc::unbounded_channel();
-        let result = app.submit(job)?;
+        let result = app.submit(work, job)?;
         let log = Arc::clone(&app.log);
         let frames = Frames::new(receive, result, deadline, move |result| match result {
             Ok(answer) => reply.stream(&answer, options.unwrap_or(false)),
@@ -198,7 +199,7 @@ async fn answered(app: &Arc<App>, request: Request) -> Result<Response, Problem>
         });
         return Ok(frames.into_response());
     }
-    let answer = app.answer(job).await?;
+    let answer = app.run(work, |app, _| job(app)).await?;
     Ok(json(&reply.whole(&answer)))
 }
 

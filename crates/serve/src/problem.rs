@@ -195,6 +195,11 @@ impl From<graph::Error> for Problem {
                 return Problem::unprocessable("out-of-time", message)
                     .hint("ask for less, with `LIMIT` or a narrower pattern");
             }
+            Error::OutOfMemory { .. } => {
+                return Problem::unprocessable("out-of-memory", message)
+                    .hint("ask for less: sort, group or join fewer rows");
+            }
+            Error::AnswerTooLarge { .. } => Problem::unprocessable("answer-too-large", message),
             _ => return Problem::internal(story(&error)),
         };
         problem.hint = error.hint();

@@ -9,6 +9,7 @@ use serde::Serialize;
 use wherefore_serve::{GraphConfig, Log, MethodConfig, ServeConfig, Server, new_key, speak_mcp};
 
 use super::read_text;
+use super::sparql::worker_command;
 use crate::args::{Mcp, Serve, Served};
 use crate::errors::Exit;
 use crate::open::told;
@@ -96,6 +97,7 @@ fn config(args: &Served) -> anyhow::Result<ServeConfig> {
             .with_context(|| format!("cannot use the configuration `{}`", path.display()))?,
         None => ServeConfig::default(),
     };
+    config.sparql_worker = Some(worker_command()?);
     for given in &args.graphs {
         let (name, path) = named(given);
         let graph = config

@@ -33,8 +33,9 @@ mod guard;
 mod output;
 mod scheme;
 mod watch;
+mod worker;
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::rc::Rc;
 use std::thread;
 use std::time::Duration;
@@ -50,6 +51,7 @@ pub use output::{ResultFormat, Written};
 pub use oxrdf::{Term as RdfTerm, Triple as RdfTriple, Variable};
 pub use scheme::{NAME_SCHEME, iri_name, name_iri};
 pub use spareval::QuerySolution;
+pub use worker::{Workers, run_worker};
 
 use crate::error::{Error, Result};
 use crate::store::Store;
@@ -78,6 +80,9 @@ pub struct SparqlOptions {
     pub timeout: Option<Duration>,
     /// Gives no more rows (or triples) than this; no limit by default.
     pub max_rows: Option<usize>,
+    /// Stops with [`Error::AnswerTooLarge`] when [`write`] would write more bytes than this; no
+    /// limit by default.
+    pub max_bytes: Option<u64>,
 }
 
 /// The answer to a query, by its form. Rows and triples are computed as they are read.
@@ -137,6 +142,10 @@ impl Iterator for Triples<'_> {
 
 /// Runs a query and hands its answer to `read`.
 ///
+/// The time limit is looked at wherever triples are read and terms are copied. An operator that
+/// does neither for long, and memory, are limited only by [`Workers`]: queries of strangers
+/// belong there.
+///
 /// Both happen on a thread of their own, whose stack is large enough for every query that is let
 /// through: parser and evaluator recurse as deep as the query nests.
 pub fn query<T: Send>(
@@ -165,7 +174,44 @@ pub fn write(
     format: ResultFormat,
     out: &mut (dyn Write + Send),
 ) -> Result<Written> {
-    query(store, text, options, |answer| answer.write(format, out))
+    query(store, text, options, |answer| {
+        let Some(limit) = options.max_bytes else {
+            return answer.write(format, out);
+        };
+        let mut out = Bounded {
+            out,
+            left: limit,
+            is_full: false,
+        };
+        let written = answer.write(format, &mut out);
+        if out.is_full {
+            return Err(Error::AnswerTooLarge { limit });
+        }
+        written
+    })
+}
+
+/// Takes so many bytes and no more.
+struct Bounded<'a> {
+    out: &'a mut (dyn Write + Send),
+    left: u64,
+    is_full: bool,
+}
+
+impl Write for Bounded<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if bytes.len() as u64 > self.left {
+            self.is_full = true;
+            return Err(io::Error::other("the answer is too large"));
+        }
+        let count = self.out.write(bytes)?;
+        self.left -= count as u64;
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
 }
 
 fn answer<'a>(store: &'a Store, text: &str, options: &SparqlOptions) -> Result<QueryAnswer<'a>> {

@@ -5,6 +5,7 @@ use std::io::{Read, Write};
 use oxrdf::vocab::xsd;
 use oxrdf::{Literal, Term, TermRef, Variable};
 use oxrdfio::{RdfFormat, RdfSerializer};
+use serde::{Deserialize, Serialize};
 use sparesults::{QueryResultsFormat, QueryResultsSerializer, ReaderQueryResultsParserOutput};
 
 use super::guard::refused;
@@ -16,7 +17,7 @@ use crate::error::{Error, Result};
 const LOOK_AHEAD: usize = 1000;
 
 /// How an answer is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ResultFormat {
     /// An aligned table for people; cells are cut to `width` characters.
     Table {
@@ -38,7 +39,7 @@ pub enum ResultFormat {
 }
 
 /// What was written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Written {
     /// Rows or triples; none for `ASK`.
     pub rows: u64,

@@ -12,9 +12,10 @@ use wherefore::{Answer, Question};
 
 use super::stream::{Frames, event};
 use super::{in_range, json_bytes, read_json, read_query, to_json};
-use crate::app::App;
+use crate::app::{App, Work};
 use crate::engine::{Asked, Event};
 use crate::error::Result;
+use crate::pool::Wanted;
 use crate::problem::Problem;
 
 const MOST_TRIPLES: usize = 1000;
@@ -93,19 +94,25 @@ pub(super) async fn ask(
         return streamed(&app, asked);
     }
     let deadline = app.deadline();
-    let job = move |app: &App| {
-        let answer = (app.engine).ask(&asked, deadline, |_| ControlFlow::Continue(()))?;
+    let work = app.work_of(&asked);
+    let job = move |app: &App, wanted: &Wanted| {
+        let wanted = wanted.clone();
+        let tell = move |_| match wanted.is_wanted() {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        };
+        let answer = app.engine.ask(&asked, deadline, tell)?;
         app.metrics.answer(&answer);
         Ok(to_json(&answer))
     };
-    Ok(json_bytes(app.answer(job).await?))
+    Ok(json_bytes(app.run(work, job).await?))
 }
 
 /// Every stage as an event, then the answer.
 fn streamed(app: &Arc<App>, asked: Asked) -> Result<Response, Problem> {
     let deadline = app.deadline();
     let (send, receive) = mpsc::unbounded_channel();
-    let result = app.submit(move |app| {
+    let result = app.submit(app.work_of(&asked), move |app| {
         let tell = move |told: Event| {
             let text = match told {
                 Event::Stage(stage) => event("stage", &stage),
@@ -151,8 +158,9 @@ pub(super) async fn retrieve(
         given => Some(in_range("top_k", given, 1, MOST_TRIPLES)?),
     };
     let asked = body.asked(&app)?;
-    let job = move |app: &App| Ok(to_json(&app.engine.retrieve(&asked, top_k)?));
-    Ok(json_bytes(app.answer(job).await?))
+    let work = app.work_of(&asked);
+    let job = move |app: &App, _: &Wanted| Ok(to_json(&app.engine.retrieve(&asked, top_k)?));
+    Ok(json_bytes(app.run(work, job).await?))
 }
 
 pub(super) async fn link(
@@ -172,9 +180,9 @@ pub(super) async fn verify(
 ) -> Result<Response, Problem> {
     let body: VerifyBody = read_json(&app, request).await?;
     app.engine.graph(body.graph.as_deref())?;
-    let job = move |app: &App| {
+    let job = move |app: &App, _: &Wanted| {
         let verification = app.engine.verify(body.graph.as_deref(), &body.answer)?;
         Ok(to_json(&verification))
     };
-    Ok(json_bytes(app.answer(job).await?))
+    Ok(json_bytes(app.run(Work::Ask, job).await?))
 }

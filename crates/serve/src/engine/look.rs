@@ -278,11 +278,19 @@ impl Served {
         query: &str,
         options: &SparqlOptions,
         format: ResultFormat,
+        is_wanted: &dyn Fn() -> bool,
     ) -> Result<(Vec<u8>, Written)> {
         let mut out = Vec::new();
-        let written = match self.current() {
-            Current::Store(store) => sparql::write(&store, query, options, format, &mut out)?,
-            Current::Service(service) => service.write_query(query, options, format, &mut out)?,
+        let written = match (self.current(), &self.workers) {
+            (Current::Store(store), Some(workers)) => {
+                workers.write(store.path(), query, options, format, &mut out, is_wanted)?
+            }
+            (Current::Store(store), None) => {
+                sparql::write(&store, query, options, format, &mut out)?
+            }
+            (Current::Service(service), _) => {
+                service.write_query(query, options, format, &mut out)?
+            }
         };
         Ok((out, written))
     }

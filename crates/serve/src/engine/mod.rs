@@ -10,6 +10,7 @@ use std::ops::Deref;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use wherefore::config::LinkerConfig;
+use wherefore::graph::sparql::Workers;
 use wherefore::graph::{
     self, ChangeReport, ChangeSet, Graph, Input, LoadOptions, Service, ServiceConfig, Store, toy,
 };
@@ -54,6 +55,8 @@ pub(crate) struct Served {
     examples: OnceLock<Vec<String>>,
     pipelines: BTreeMap<String, Pipeline>,
     default_method: String,
+    /// Where queries of strangers run; inside of this process if there are none.
+    workers: Option<Arc<Workers>>,
     /// The folder of a sample that was unpacked; it goes when the graph goes.
     _unpacked: Option<tempfile::TempDir>,
 }
@@ -87,6 +90,11 @@ impl Engine {
             );
         }
         let default_method = config.default_method.clone().unwrap_or_default();
+        let workers = config.sparql_worker.as_ref().map(|command| {
+            let memory = config.limits.sparql_memory;
+            let (program, arguments) = command;
+            Arc::new(Workers::new(program, arguments, memory))
+        });
         let mut graphs = BTreeMap::new();
         for (name, graph) in &config.graphs {
             let (live, unpacked) = open_graph(name, &graph.path)?;
@@ -121,6 +129,7 @@ impl Engine {
                         false => first.unwrap_or_default(),
                     },
                     pipelines,
+                    workers: workers.clone(),
                     _unpacked: unpacked,
                 },
             );
@@ -194,6 +203,13 @@ impl Engine {
     /// The name of the method when none is named.
     pub(crate) fn default_method(&self) -> &str {
         &self.default_method
+    }
+
+    /// Whether a language model takes part in this method, or the default one.
+    pub(crate) fn uses_llm(&self, graph: Option<&str>, method: Option<&str>) -> bool {
+        let default = self.graph(graph).map(Served::default_method);
+        let name = method.or(default.ok()).unwrap_or_default();
+        (self.methods.get(name)).is_some_and(|m| m.uses_llm || m.config.llm.is_some())
     }
 
     /// The graph of this name, or the default one.
