@@ -13,6 +13,7 @@ use wherefore::{Answer, Question};
 use super::stream::{Frames, event};
 use super::{in_range, json_bytes, read_json, read_query, to_json};
 use crate::app::App;
+use crate::config::Scope;
 use crate::engine::{Asked, Event};
 use crate::error::Result;
 use crate::problem::Problem;
@@ -60,6 +61,7 @@ impl AskBody {
 
     /// Refuses what can be refused before it waits in a queue.
     fn asked(&self, app: &App) -> Result<Asked, Problem> {
+        app.allow(Scope::Ask, self.graph.as_deref())?;
         let question = Question::new(&self.question).about(&self.topics);
         app.check_question(&question)?;
         let graph = app.engine.graph(self.graph.as_deref())?;
@@ -171,6 +173,7 @@ pub(super) async fn verify(
     request: Request,
 ) -> Result<Response, Problem> {
     let body: VerifyBody = read_json(&app, request).await?;
+    app.allow(Scope::Ask, body.graph.as_deref())?;
     app.engine.graph(body.graph.as_deref())?;
     let job = move |app: &App| {
         let verification = app.engine.verify(body.graph.as_deref(), &body.answer)?;
