@@ -22,6 +22,8 @@ use tokio::time::Sleep;
 
 use crate::config::Limits;
 
+/// A connection without a request for less than this may just be sending one.
+const IDLE: Duration = Duration::from_millis(200);
 /// After this long without reading, a client may lose its connection to a new one.
 const STALLED: Duration = Duration::from_secs(2);
 /// How often it is looked for room while there is none.
@@ -195,11 +197,12 @@ impl Activity {
 
     fn spare(&self, now: Instant) -> Option<Spare> {
         let doing = self.doing();
+        let idle = now.saturating_duration_since(doing.idle_since);
         match doing.stalled_since {
             Some(since) if now.saturating_duration_since(since) >= STALLED => {
                 Some(Spare::Stalled(since))
             }
-            None if doing.requests == 0 => Some(Spare::Idle(doing.idle_since)),
+            None if doing.requests == 0 && idle >= IDLE => Some(Spare::Idle(doing.idle_since)),
             _ => None,
         }
     }
@@ -376,10 +379,12 @@ mod tests {
         let (first, second) = (admit(1).unwrap(), admit(2).unwrap());
         let third = admit(3).unwrap();
         let busy = first.activity.begin();
-        let fourth = admit(4).unwrap();
+        // all of them may just be sending a request
+        assert_eq!(admit(201).unwrap_err(), Refusal::All);
+        let fourth = admit(202).unwrap();
         assert!(is_unwanted(&second) && !is_unwanted(&first) && !is_unwanted(&third));
         let at_work = [third.activity.begin(), fourth.activity.begin()];
-        assert_eq!(admit(5).unwrap_err(), Refusal::All);
+        assert_eq!(admit(1000).unwrap_err(), Refusal::All);
         // a reader that rests is the last resort
         first.activity.doing().stalled_since = Some(begun);
         assert_eq!(admit(1999).unwrap_err(), Refusal::All);
@@ -400,6 +405,7 @@ mod tests {
         let first = all.try_admit(address(1), now).unwrap();
         let second = all.try_admit(address(1), now).unwrap();
         let _busy = first.activity.begin();
+        let now = now + IDLE;
         let third = all.try_admit(address(1), now).unwrap();
         assert!(is_unwanted(&second) && !is_unwanted(&other));
         let _busy_too = third.activity.begin();

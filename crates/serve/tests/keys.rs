@@ -45,10 +45,9 @@ impl Key {
 }
 
 /// Requests that name a graph, each with the letter of its scope.
-fn requests(graph: &str) -> Vec<(char, &'static str, String, String)> {
+fn requests(graph: &str, answer: &Value) -> Vec<(char, &'static str, String, String)> {
     let question = "Who is the mascot of the San Francisco Giants?";
     let asked = json!({ "question": question, "graph": graph }).to_string();
-    let answer = json!({ "status": "abstained", "question": "x", "answers": [] });
     let verified = json!({ "graph": graph, "answer": answer }).to_string();
     let chat = json!({ "model": format!("{graph}/walk"),
                        "messages": [{ "role": "user", "content": question }] });
@@ -99,6 +98,10 @@ fn a_key_opens_what_it_is_for_and_no_other_graph() {
         folder.path().join("feedback").display().to_string(),
         folder.path().display().to_string()
     ));
+    let question = json!({ "question": "Who wrote Hamlet?" }).to_string();
+    let answer = everything
+        .send(&served, "POST", "/v1/ask", &question)
+        .json();
     for (key, on_a, on_b) in [
         (&everything, "aswf", "aswf"),
         (&plain, "asf", "asf"),
@@ -107,7 +110,7 @@ fn a_key_opens_what_it_is_for_and_no_other_graph() {
         (&each, "a", "sf"),
     ] {
         for (graph, scopes) in [("a", on_a), ("b", on_b)] {
-            for (letter, method, path, body) in requests(graph) {
+            for (letter, method, path, body) in requests(graph, &answer) {
                 let reply = key.send(&served, method, &path, &body);
                 let forbidden = reply.status == 403;
                 let told = format!("{} {path}: {} {}", key.entry, reply.status, reply.body);
