@@ -828,6 +828,15 @@ pub(crate) struct Serve {
     /// Where to listen; 127.0.0.1:7878 if neither this nor the configuration says it
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) listen: Option<SocketAddr>,
+    /// A name that the server is called by, beside localhost and those of the configuration;
+    /// repeatable, or with commas in between
+    #[arg(
+        long = "host",
+        value_name = "NAME",
+        env = "WHEREFORE_HOSTS",
+        value_delimiter = ','
+    )]
+    pub(crate) hosts: Vec<String>,
     /// A run folder of `wherefore eval`, or a folder of such, to browse
     #[arg(long, value_name = "FOLDER")]
     pub(crate) runs: Option<PathBuf>,

@@ -180,6 +180,45 @@ fn mcp_is_spoken_on_standard_input_and_output() {
 }
 
 #[test]
+fn the_container_is_reached_by_its_names_alone() {
+    let packaged = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/container.toml");
+    let mut child = wherefore()
+        .args(["serve", "--graph", "@toy", "--json", "--config"])
+        .arg(packaged)
+        .args(["--listen", "0.0.0.0:0"])
+        .env("WHEREFORE_HOSTS", "graph.example, other.example")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let stdout = child.stdout.as_mut().unwrap();
+    BufReader::new(stdout).read_line(&mut line).unwrap();
+    let told: Value = serde_json::from_str(&line).unwrap();
+    let address = told["address"]
+        .as_str()
+        .unwrap()
+        .replace("0.0.0.0", "127.0.0.1");
+    for (host, status) in [
+        ("localhost:7878", "200"),
+        ("127.0.0.1:7878", "200"),
+        ("172.17.0.2:7878", "200"),
+        ("graph.example", "200"),
+        ("other.example:80", "200"),
+        // a name that somebody made to lead here
+        ("rebound.evil.example:7878", "403"),
+    ] {
+        let mut stream = TcpStream::connect(&address).unwrap();
+        let head = format!("GET /v1/graphs HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut reply = String::new();
+        stream.read_to_string(&mut reply).unwrap();
+        assert_eq!(reply.split(' ').nth(1), Some(status), "{host}: {reply}");
+    }
+    assert_eq!(Started { child, address }.end(), Some(0));
+}
+
+#[test]
 fn what_keeps_it_from_starting_is_told_with_a_hint() {
     let refused = |args: &[&str], status: i32, words: &str| {
         let output = wherefore().arg("serve").args(args).output().unwrap();
@@ -193,6 +232,22 @@ fn what_keeps_it_from_starting_is_told_with_a_hint() {
         &["--graph", "@toy", "--listen", "0.0.0.0:0"],
         2,
         "no API key is set",
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("open.toml");
+    std::fs::write(&config, "anonymous = true\n").unwrap();
+    let config = config.to_str().unwrap();
+    refused(
+        &[
+            "--graph",
+            "@toy",
+            "--listen",
+            "0.0.0.0:0",
+            "--config",
+            config,
+        ],
+        2,
+        "`hosts` names none",
     );
     refused(
         &["--graph", "@toy", "--method", "qsrag"],

@@ -528,6 +528,77 @@ fn a_service_that_is_down_slow_or_half_is_an_error_in_time() {
 }
 
 #[test]
+fn a_service_that_drips_is_an_error_when_the_time_of_the_request_is_over() {
+    let drips = |head: &'static str| -> Reply {
+        Box::new(move |_, _, stream| {
+            let _ = stream.write_all(head.as_bytes());
+            while stream.write_all(b" ").is_ok() {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            true
+        })
+    };
+    let body = "HTTP/1.1 200 OK\r\nContent-Type: application/sparql-results+json\r\n\r\n";
+    for (head, told) in [
+        (body, "did not send a whole reply in time"),
+        ("HTTP/1.1 200 OK\r\nX: ", "no reply in"),
+        (
+            "HTTP/1.1 503 Busy\r\nContent-Type: text/plain\r\n\r\n",
+            "503",
+        ),
+    ] {
+        let start = Instant::now();
+        let (_folder, _store, server) = of_films(drips(head));
+        let mut config = server.config();
+        // longer than any single wait
+        config.limits.timeout_s = 0.15;
+        let error = Service::open(config).unwrap_err();
+        assert!(error.to_string().contains(told), "{error}");
+        assert!(error.hint().is_some() && !error.is_internal(), "{error}");
+        assert!(start.elapsed() < Duration::from_secs(10));
+    }
+}
+
+#[test]
+fn the_time_of_a_query_holds_at_a_service_too() {
+    let (_folder, _, server) = of_films(Box::new(|_, query, stream| {
+        if !query.contains("dripping") {
+            return false;
+        }
+        let kind = match query.contains("CONSTRUCT") {
+            true => "text/turtle",
+            false => JSON,
+        };
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\n\r\n");
+        let _ = stream.write_all(head.as_bytes());
+        while stream.write_all(b" ").is_ok() {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        true
+    }));
+    let service = Service::open(server.config()).unwrap();
+    let options = SparqlOptions {
+        timeout: Some(Duration::from_millis(300)),
+        max_rows: None,
+    };
+    let start = Instant::now();
+    for (query, format) in [
+        ("SELECT * { ?dripping ?p ?o }", ResultFormat::Json),
+        ("CONSTRUCT WHERE { ?dripping ?p ?o }", ResultFormat::Turtle),
+    ] {
+        let mut out = Vec::new();
+        let error = service.write_query(query, &options, format, &mut out);
+        let text = error.unwrap_err().to_string();
+        assert!(
+            text.contains("did not send a whole reply in time"),
+            "{text}"
+        );
+    }
+    // the service's own limit is 20 s
+    assert!(start.elapsed() < Duration::from_secs(10));
+}
+
+#[test]
 fn a_certificate_that_fails_is_told_and_not_tried_again() {
     // for the right name, but nobody vouches for it
     let certificate = include_bytes!("certificate/self-signed.der").as_slice();

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use wherefore::Question;
 
 use crate::config::ServeConfig;
-use crate::engine::{Asked, Engine};
+use crate::engine::Engine;
 use crate::error::Result;
 use crate::feedback::Feedback;
 use crate::guard::Guard;
@@ -30,14 +30,14 @@ const STUCK_AFTER: Duration = Duration::from_secs(10);
 const ROUND: Duration = Duration::from_secs(1);
 
 /// Kinds of work. Each has threads and a queue of its own, so that none keeps another waiting.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Work {
     /// Questions without a language model.
     Ask,
-    /// Questions with a language model, which takes seconds.
-    Model,
     /// SPARQL.
     Sparql,
+    /// Questions with a language model, which takes seconds.
+    Model,
     /// What is looked up, so that typing is smooth.
     Look,
 }
@@ -71,8 +71,8 @@ impl App {
         Ok(Self {
             pools: [
                 Pool::start("ask", workers(limits.workers), limits.queue)?,
-                Pool::start("model", workers(limits.model_workers), limits.queue)?,
                 Pool::start("sparql", workers(limits.sparql_workers), limits.queue)?,
+                Pool::start("model", workers(limits.model_workers), limits.queue)?,
                 Pool::start("look", LOOKUP_WORKERS, limits.queue)?,
             ],
             runs: Runs::new(config.runs.clone()),
@@ -150,10 +150,9 @@ impl App {
             .collect()
     }
 
-    /// The kind of work that a question is.
-    pub(crate) fn work_of(&self, asked: &Asked) -> Work {
-        let method = asked.method.as_deref();
-        if self.engine.uses_llm(asked.graph.as_deref(), method) {
+    /// The kind of work that a question to this graph by this method is.
+    pub(crate) fn work_of(&self, graph: Option<&str>, method: Option<&str>) -> Work {
+        if self.engine.uses_llm(graph, method) {
             Work::Model
         } else {
             Work::Ask

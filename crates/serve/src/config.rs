@@ -26,7 +26,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use wherefore::PipelineConfig;
 use wherefore::config::METHODS;
 use wherefore::graph::sparql::SparqlOptions;
@@ -56,13 +56,16 @@ pub struct ServeConfig {
     pub feedback: Option<PathBuf>,
     /// Who may ask. Everybody who reaches the address, if there are none.
     pub keys: Vec<KeyConfig>,
+    /// A file with more `[[keys]]`, which is read again when it changes. Once it is named, every
+    /// request needs a key.
+    pub keys_file: Option<PathBuf>,
     /// Whether an address that other machines reach may be served without keys.
     pub anonymous: bool,
     /// Web pages of these origins may call the API from a browser; `*` means any.
     pub cors: Vec<String>,
-    /// Names that this server goes by, beside those of the loopback address. Requests for others
-    /// are refused while it listens on loopback, so that no web page reaches it by a name that
-    /// was made to lead here.
+    /// Names that this server goes by, beside `localhost` and addresses; `*` means any. Requests
+    /// for others are refused, so that no web page reaches it by a name that was made to lead
+    /// here. An address that other machines reach needs at least one.
     pub hosts: Vec<String>,
     /// What a request may cost.
     pub limits: Limits,
@@ -113,9 +116,73 @@ pub struct KeyConfig {
     /// Requests a second; that of [`Limits`] if none is given.
     #[serde(default)]
     pub rate: Option<f64>,
-    /// Whether it may change graphs. Without such a key nobody can.
+    /// Whether it may change graphs: the scope `write`, beside the others. Without such a key
+    /// nobody can.
     #[serde(default)]
     pub write: bool,
+    /// What it may do; everything but changes if left out.
+    #[serde(default)]
+    pub scopes: Option<Vec<Scope>>,
+    /// The graphs that it is for; all if left out.
+    #[serde(default)]
+    pub graphs: Option<KeyGraphs>,
+    /// From when on it is refused. A date is its midnight, and times are UTC unless they say
+    /// otherwise.
+    #[serde(default, deserialize_with = "date")]
+    pub expires: Option<toml::value::Datetime>,
+}
+
+/// What a key may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scope {
+    /// Ask, retrieve, link, verify, and look things up; OpenAI's API, and MCP but for SPARQL.
+    Ask,
+    /// Send SPARQL queries.
+    Sparql,
+    /// Change graphs.
+    Write,
+    /// Say what an answer was worth.
+    Feedback,
+    /// Read the counters.
+    Metrics,
+}
+
+impl Scope {
+    /// As it is written in the configuration.
+    pub fn name(self) -> &'static str {
+        match self {
+            Scope::Ask => "ask",
+            Scope::Sparql => "sparql",
+            Scope::Write => "write",
+            Scope::Feedback => "feedback",
+            Scope::Metrics => "metrics",
+        }
+    }
+}
+
+/// The graphs that a key is for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum KeyGraphs {
+    /// These, each with all scopes of the key.
+    Named(Vec<String>),
+    /// These, each with scopes of its own.
+    Scoped(BTreeMap<String, Vec<Scope>>),
+}
+
+/// A date of TOML, or the same in quotation marks.
+fn date<'de, D: Deserializer<'de>>(from: D) -> Result<Option<toml::value::Datetime>, D::Error> {
+    let bad = |given: &dyn std::fmt::Display| {
+        serde::de::Error::custom(format!(
+            "`expires` is {given}, but must be a date like 2027-01-31 or 2027-01-31T12:00:00Z"
+        ))
+    };
+    match toml::Value::deserialize(from)? {
+        toml::Value::Datetime(date) => Ok(Some(date)),
+        toml::Value::String(text) => text.parse().map(Some).map_err(|_| bad(&text)),
+        other => Err(bad(&other)),
+    }
 }
 
 /// What a request may cost.
@@ -126,8 +193,13 @@ pub struct Limits {
     pub workers: usize,
     /// Requests that may wait for one of them. Beyond, requests get 429.
     pub queue: usize,
-    /// Open connections. Beyond, new ones wait.
+    /// Open connections. Beyond, idle ones make room for new ones, or else new ones wait.
     pub connections: usize,
+    /// Open connections of one address; 0 means no limit of its own. Beyond, its idle ones make
+    /// room, or else new ones are refused. Behind a proxy all callers have the proxy's address.
+    pub connections_per_address: usize,
+    /// Seconds that a reply may wait for its reader without getting any further.
+    pub write_seconds: f64,
     /// Bytes of a request's body.
     pub body_bytes: usize,
     /// Bytes of a question.
@@ -150,6 +222,8 @@ pub struct Limits {
     pub rate: f64,
     /// Requests that may come at once before the rate counts.
     pub burst: u32,
+    /// Different wrong API keys that one address may send within a minute; 0 means no limit.
+    pub wrong_keys: usize,
     /// Seconds that requests have to end in when the server is stopped.
     pub shutdown_seconds: f64,
 }
@@ -165,6 +239,7 @@ impl Default for ServeConfig {
             runs: None,
             feedback: None,
             keys: Vec::new(),
+            keys_file: None,
             anonymous: false,
             cors: Vec::new(),
             hosts: Vec::new(),
@@ -180,6 +255,8 @@ impl Default for Limits {
             workers: 0,
             queue: 512,
             connections: 1024,
+            connections_per_address: 256,
+            write_seconds: 20.0,
             body_bytes: 1 << 20,
             question_bytes: 2048,
             seconds: 60.0,
@@ -191,6 +268,7 @@ impl Default for Limits {
             rows: 10_000,
             rate: 0.0,
             burst: 20,
+            wrong_keys: 10,
             shutdown_seconds: 30.0,
         }
     }
@@ -247,8 +325,13 @@ impl ServeConfig {
         known("graph", &self.default_graph, has_graph)?;
         known("method", &self.default_method, has_method)?;
         self.limits.check()?;
-        if !self.listen.ip().is_loopback() && self.keys.is_empty() && !self.anonymous {
-            return Err(Error::Unguarded(self.listen));
+        if !self.listen.ip().is_loopback() {
+            if self.keys.is_empty() && self.keys_file.is_none() && !self.anonymous {
+                return Err(Error::Unguarded(self.listen));
+            }
+            if self.hosts.is_empty() {
+                return Err(Error::Nameless(self.listen));
+            }
         }
         Ok(self)
     }
@@ -334,6 +417,7 @@ impl Limits {
         for (name, value, least) in [
             ("seconds", self.seconds, 0.001),
             ("sparql_seconds", self.sparql_seconds, 0.001),
+            ("write_seconds", self.write_seconds, 0.001),
             ("rate", self.rate, 0.0),
             ("shutdown_seconds", self.shutdown_seconds, 0.0),
         ] {
@@ -380,6 +464,17 @@ mod tests {
         assert!(
             refused(|c| c.listen = "0.0.0.0:80".parse().unwrap()).contains("no API key is set")
         );
+        let open = |c: &mut ServeConfig| {
+            c.listen = "0.0.0.0:80".parse().unwrap();
+            c.anonymous = true;
+        };
+        let mut config = toy();
+        open(&mut config);
+        let error = config.clone().resolve().unwrap_err();
+        assert!(error.to_string().contains("`hosts` names none"), "{error}");
+        assert!(error.hint().unwrap().contains("--host"));
+        config.hosts = vec!["graph.example".into()];
+        config.resolve().unwrap();
         assert!(
             refused(|c| {
                 let graph = GraphConfig::default();

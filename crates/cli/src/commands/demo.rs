@@ -85,6 +85,7 @@ fn served(args: &Demo) -> Serve {
             llm: None,
         },
         listen: args.listen,
+        hosts: Vec::new(),
         runs: None,
         feedback: None,
         workers: None,

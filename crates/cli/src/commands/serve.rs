@@ -22,6 +22,8 @@ pub(crate) fn serve(args: &Serve, output: &Output) -> anyhow::Result<Exit> {
     }
     let mut config = config(&args.served)?;
     config.listen = args.listen.unwrap_or(config.listen);
+    let hosts = args.hosts.iter().map(|host| host.trim());
+    (config.hosts).extend(hosts.filter(|h| !h.is_empty()).map(str::to_owned));
     config.runs = args.runs.clone().or(config.runs);
     config.feedback = args.feedback.clone().or(config.feedback);
     config.limits.workers = args.workers.unwrap_or(config.limits.workers);
@@ -83,7 +85,7 @@ fn key(name: &str, output: &Output) -> anyhow::Result<Exit> {
     output.print(&format!("{key}\n"))?;
     let name = serde_json::to_string(name).context("cannot write the name")?;
     let lines = format!(
-        "put this into the server's configuration; the key is shown only once\n\n[[keys]]\nname = {name}\nsha256 = \"{sha256}\"\n"
+        "put this into the server's configuration or its `keys_file`; the key is shown only once\n\n[[keys]]\nname = {name}\nsha256 = \"{sha256}\"\n"
     );
     // nobody is left to tell if this fails
     let _ = io::stderr().write_all(lines.as_bytes());

@@ -9,8 +9,8 @@ use crate::sparql::{PREFIXES, ResultFormat, SparqlOptions, Written, write_receiv
 
 impl Service {
     /// Runs a query at the service and writes its answer. Prefixes that need no declaration at a
-    /// store need none here; a query's own win. Time limits are the service's and those of its
-    /// configuration.
+    /// store need none here; a query's own win. The whole reply must have come in the time of
+    /// `options`, or in that of the service's configuration where that is shorter.
     pub fn write_query(
         &self,
         text: &str,
@@ -20,11 +20,14 @@ impl Service {
     ) -> Result<Written> {
         let query = self.with_prefixes(text);
         match format {
-            ResultFormat::NTriples | ResultFormat::Turtle => self.copy(&query, format, out),
+            ResultFormat::NTriples | ResultFormat::Turtle => {
+                self.copy(&query, options, format, out)
+            }
             _ => {
-                let response = self.client.send(
+                let response = self.client.send_within(
                     &query,
                     "application/sparql-results+json, application/sparql-results+xml;q=0.5",
+                    options.timeout,
                 )?;
                 let kind = content_type(&response);
                 if kind.contains("turtle") || kind.contains("n-triples") || kind.contains("rdf") {
@@ -41,12 +44,18 @@ impl Service {
     }
 
     /// Triples as the service writes them.
-    fn copy(&self, query: &str, format: ResultFormat, out: &mut dyn Write) -> Result<Written> {
+    fn copy(
+        &self,
+        query: &str,
+        options: &SparqlOptions,
+        format: ResultFormat,
+        out: &mut dyn Write,
+    ) -> Result<Written> {
         let accept = match format {
             ResultFormat::Turtle => "text/turtle",
             _ => "application/n-triples",
         };
-        let response = self.client.send(query, accept)?;
+        let response = (self.client).send_within(query, accept, options.timeout)?;
         let kind = content_type(&response);
         if !matches!(
             kind.as_str(),

@@ -141,6 +141,7 @@ async fn run(
     let Some(query) = query else {
         return Err(Problem::bad_request("bad-query", "there is no `query`"));
     };
+    app.allow(crate::config::Scope::Sparql, graph.as_deref())?;
     app.engine.graph(graph.as_deref())?;
     let (kind, format) = negotiated(headers, form(&query))?;
     let job = move |app: &App, wanted: &Wanted| {

@@ -72,7 +72,7 @@ impl Engine {
             }
             tell(Event::Text(text.to_owned()))
         };
-        let mut answer = overhearing(listen, || {
+        let mut answer = overhearing(deadline, listen, || {
             pipeline.answer(&asked.question, &*graph, &mut teller)
         })?;
         // what the retriever left out is told on the command line beside the answer
