@@ -15,8 +15,9 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use wherefore::Question;
 use wherefore::graph::sparql::{ResultFormat, SparqlOptions};
-use wherefore::{Answer, Question};
+use wherefore::verify::Saved;
 
 use crate::api::{json_bytes, read_json, to_json};
 use crate::app::App;
@@ -77,7 +78,7 @@ struct DescribeArguments {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct VerifyArguments {
-    answer: Answer,
+    answer: Saved,
     graph: Option<String>,
 }
 
