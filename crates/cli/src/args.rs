@@ -107,6 +107,7 @@ pub(crate) enum Command {
     Score(Score),
     Report(Report),
     Verify(Verify),
+    Keygen(Keygen),
     Model(Model),
     Serve(Serve),
     Mcp(Mcp),
@@ -226,6 +227,9 @@ pub(crate) struct Ask {
     /// Also tell what each layer of the network did (gnn2r)
     #[arg(long)]
     pub(crate) explain: bool,
+    /// Sign the answer with this key, made by `wherefore keygen`
+    #[arg(long, value_name = "KEY")]
+    pub(crate) sign: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) llm: Llm,
 }
@@ -660,20 +664,41 @@ pub(crate) struct Report {
     pub(crate) out: Option<PathBuf>,
 }
 
-/// Check a saved answer against a graph: is its evidence still there?
+/// Check a saved answer against a graph: all that it shows, and that nobody changed it
 ///
-/// Exit status 1 means that an answer no longer holds.
+/// Every triple is looked up, every name is compared with its identity, what was counted or ranked
+/// is computed again. A digest shows whether the file was changed; only a signature shows who wrote
+/// it. Exit status 1 means that an answer does not hold.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Example:
+Examples:
   wherefore ask @toy 'Whose mascot is Lou Seal?' --json > answer.json
-  wherefore verify answer.json --graph @toy")]
+  wherefore verify answer.json --graph @toy
+  wherefore verify signed.json --graph @toy --key answers.key.pub")]
 pub(crate) struct Verify {
     /// An answer saved from `wherefore ask --json`, or `-` to read it from standard input
     pub(crate) answer: PathBuf,
     /// A graph folder made by `wherefore load`, or a built-in sample: `@world`, `@toy`
     #[arg(long)]
     pub(crate) graph: String,
+    /// The public key that must have signed the answer
+    #[arg(long, value_name = "FILE")]
+    pub(crate) key: Option<PathBuf>,
+}
+
+/// Make a key that signs answers, and the public key that verifies them
+///
+/// `FILE` is the key, for `ask --sign` and `serve --sign`: keep it secret. `FILE.pub` is for
+/// everybody who verifies. Both are PEM files (Ed25519).
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Example:
+  wherefore keygen answers.key
+  wherefore ask @toy 'Whose mascot is Lou Seal?' --json --sign answers.key > answer.json
+  wherefore verify answer.json --graph @toy --key answers.key.pub")]
+pub(crate) struct Keygen {
+    /// The file to write; a file that is there stays
+    pub(crate) file: PathBuf,
 }
 
 /// Show which entities a question is about, or measure it over benchmark questions
@@ -807,6 +832,9 @@ pub(crate) struct Served {
     /// Let a language model answer from the evidence: a GGUF file, or URL#MODEL
     #[arg(long, value_name = "MODEL")]
     pub(crate) llm: Option<String>,
+    /// Sign every answer with this key, made by `wherefore keygen`
+    #[arg(long, value_name = "KEY")]
+    pub(crate) sign: Option<PathBuf>,
 }
 
 /// Serve graphs: a web page, an HTTP API, an OpenAI-compatible door and MCP

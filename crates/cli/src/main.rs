@@ -54,6 +54,7 @@ fn run(args: &Args) -> Exit {
         Command::Score(args) => commands::score::run(args, &output),
         Command::Report(args) => commands::report::run(args, &output),
         Command::Verify(args) => commands::verify::run(args, &output),
+        Command::Keygen(args) => commands::keygen::run(args, &output),
         Command::Model(args) => commands::model::run(args, &output),
         Command::Serve(args) => commands::serve::serve(args, &output),
         Command::Mcp(args) => commands::serve::mcp(args, &output),

@@ -54,6 +54,8 @@ pub struct ServeConfig {
     pub runs: Option<PathBuf>,
     /// The folder where thumbs up and down are kept, one question file for each graph.
     pub feedback: Option<PathBuf>,
+    /// The key that signs every answer, made by `wherefore keygen`.
+    pub sign: Option<PathBuf>,
     /// Who may ask. Everybody who reaches the address, if there are none.
     pub keys: Vec<KeyConfig>,
     /// A file with more `[[keys]]`, which is read again when it changes. Once it is named, every
@@ -238,6 +240,7 @@ impl Default for ServeConfig {
             default_method: None,
             runs: None,
             feedback: None,
+            sign: None,
             keys: Vec::new(),
             keys_file: None,
             anonymous: false,

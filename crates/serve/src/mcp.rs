@@ -16,8 +16,9 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use wherefore::Question;
 use wherefore::graph::sparql::ResultFormat;
-use wherefore::{Answer, Question};
+use wherefore::verify::Saved;
 
 use crate::api::{json_bytes, read_json, to_json};
 use crate::app::{App, Work, out_of_time};
@@ -114,7 +115,7 @@ struct DescribeArguments {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct VerifyArguments {
-    answer: Answer,
+    answer: Saved,
     graph: Option<String>,
 }
 

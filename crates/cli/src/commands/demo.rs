@@ -83,6 +83,7 @@ fn served(args: &Demo) -> Serve {
             methods: Vec::new(),
             model: None,
             llm: None,
+            sign: None,
         },
         listen: args.listen,
         hosts: Vec::new(),

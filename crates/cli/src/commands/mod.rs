@@ -17,6 +17,7 @@ pub(crate) mod diff;
 pub(crate) mod eval;
 pub(crate) mod index;
 pub(crate) mod info;
+pub(crate) mod keygen;
 pub(crate) mod label;
 pub(crate) mod link;
 pub(crate) mod load;

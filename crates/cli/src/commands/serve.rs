@@ -114,6 +114,7 @@ fn config(args: &Served) -> anyhow::Result<ServeConfig> {
             graph.examples = world::EXAMPLES.map(str::to_owned).into();
         }
     }
+    config.sign = args.sign.clone().or(config.sign);
     if let Some(first) = args.graphs.first() {
         config.default_graph.get_or_insert_with(|| named(first).0);
     }
@@ -196,6 +197,7 @@ mod tests {
             methods: Vec::new(),
             model: Some("ckpt".into()),
             llm: Some("m.gguf".into()),
+            sign: None,
         };
         let config = config(&args).unwrap();
         assert_eq!(config.default_graph.as_deref(), Some("toy"));

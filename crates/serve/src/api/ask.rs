@@ -8,7 +8,8 @@ use axum::response::Response;
 use serde::Deserialize;
 use serde_json::json;
 use tokio::sync::mpsc;
-use wherefore::{Answer, Question};
+use wherefore::Question;
+use wherefore::verify::Saved;
 
 use super::stream::{Frames, event};
 use super::{in_range, json_bytes, read_json, read_query, to_json};
@@ -47,7 +48,7 @@ struct AskQuery {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct VerifyBody {
-    answer: Answer,
+    answer: Saved,
     #[serde(default)]
     graph: Option<String>,
 }

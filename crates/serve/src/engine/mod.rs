@@ -17,6 +17,7 @@ use wherefore::graph::{
 use wherefore::link::{Link, Linker};
 use wherefore::model::LanguageModel;
 use wherefore::model::language::{self, Cached};
+use wherefore::verify::SigningKey;
 use wherefore::{Pipeline, PipelineConfig, Question};
 
 use crate::config::ServeConfig;
@@ -38,6 +39,8 @@ pub(crate) struct Engine {
     default_graph: String,
     default_method: String,
     methods: BTreeMap<String, Method>,
+    /// Signs every answer.
+    signer: Option<SigningKey>,
 }
 
 /// What is told of a method.
@@ -64,6 +67,7 @@ pub(crate) struct Served {
 impl Engine {
     /// Opens graphs, checkpoints and language models. The configuration is resolved.
     pub(crate) fn open(config: &ServeConfig) -> Result<Self> {
+        let signer = config.sign.as_deref().map(SigningKey::open).transpose()?;
         let mut methods = BTreeMap::new();
         let mut models = BTreeMap::new();
         for (name, method) in &config.methods {
@@ -139,6 +143,7 @@ impl Engine {
             default_graph: config.default_graph.clone().unwrap_or_default(),
             default_method,
             methods,
+            signer,
         })
     }
 
@@ -384,7 +389,13 @@ fn open_graph(name: &str, path: &str) -> Result<(Live, Option<tempfile::TempDir>
 
 #[cfg(test)]
 pub(crate) fn toy_engine() -> Engine {
+    toy_engine_with(|_| {})
+}
+
+#[cfg(test)]
+pub(crate) fn toy_engine_with(set: impl FnOnce(&mut ServeConfig)) -> Engine {
     let mut config = ServeConfig::default();
+    set(&mut config);
     let toy = crate::config::GraphConfig {
         path: "@toy".into(),
         ..Default::default()
