@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
+use wherefore_graph::Trust;
 
 /// Answers plain-language questions over your own knowledge graph, and proves each answer with
 /// triples that were looked up in the graph again.
@@ -70,6 +71,23 @@ pub(crate) struct Llm {
     pub(crate) keep_ungrounded: bool,
 }
 
+/// Options of the commands that open a graph.
+#[derive(Clone, Copy, Debug, Default, clap::Args)]
+pub(crate) struct Consent {
+    /// Trust the service file that the graph names or holds, for this once
+    #[arg(long)]
+    pub(crate) trust: bool,
+}
+
+impl Consent {
+    pub(crate) fn trust(self) -> Trust {
+        match self.trust {
+            true => Trust::Given,
+            false => Trust::Recorded,
+        }
+    }
+}
+
 /// When to use colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Color {
@@ -96,6 +114,7 @@ pub(crate) enum Command {
     Index(Index),
     Info(Info),
     Sparql(Sparql),
+    Trust(TrustService),
     Logic(Logic),
     Link(Link),
     Questions(Questions),
@@ -158,6 +177,8 @@ pub(crate) struct Questions {
     /// Seed of what is asked about and in which words
     #[arg(long, value_name = "S", default_value_t = 0)]
     pub(crate) seed: u64,
+    #[command(flatten)]
+    pub(crate) consent: Consent,
 }
 
 /// Write the completions of a shell to standard output
@@ -226,6 +247,8 @@ pub(crate) struct Ask {
     pub(crate) explain: bool,
     #[command(flatten)]
     pub(crate) llm: Llm,
+    #[command(flatten)]
+    pub(crate) consent: Consent,
 }
 
 /// Build a graph folder from files
@@ -273,6 +296,9 @@ pub(crate) struct Load {
     /// The language in which labels are preferred
     #[arg(long, value_name = "TAG", default_value = "en")]
     pub(crate) language: String,
+    /// What relative IRIs in Turtle, TriG, RDF/XML and JSON-LD are relative to, until a file says it
+    #[arg(long, value_name = "IRI")]
+    pub(crate) base: Option<String>,
     /// Memory to keep to, more or less; beyond it, sorting goes through the disk
     #[arg(long, value_name = "SIZE", default_value = "4G", value_parser = crate::commands::load::parse_memory)]
     pub(crate) memory: usize,
@@ -318,6 +344,8 @@ pub(crate) struct Index {
     /// Instead, compute what this checkpoint needs of the graph whatever is asked
     #[arg(long, value_name = "CKPT", conflicts_with_all = ["triples", "no_text", "encoder"])]
     pub(crate) model: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) consent: Consent,
 }
 
 /// Show what a graph holds: counts, relations with examples, degrees, sizes
@@ -363,6 +391,27 @@ pub(crate) struct Sparql {
     /// Give at most this many rows
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,
+    #[command(flatten)]
+    pub(crate) consent: Consent,
+}
+
+/// Trust the service file of a graph folder, or list those that are trusted
+///
+/// A service file says where questions are sent, and which environment variables go along; it may
+/// lie in a folder that somebody else made. It counts once it is trusted, until it is changed.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  wherefore trust films
+  wherefore trust films.toml
+  wherefore trust films --revoke
+  wherefore trust")]
+pub(crate) struct TrustService {
+    /// A folder with a `service.toml`, or a service file; without one, the list is shown
+    pub(crate) graph: Option<PathBuf>,
+    /// Trust it no longer
+    #[arg(long, requires = "graph")]
+    pub(crate) revoke: bool,
 }
 
 /// Read, explain and run a logical form
@@ -425,6 +474,8 @@ pub(crate) struct Logic {
     /// Show at most so many answers, or run so many questions
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
     pub(crate) limit: usize,
+    #[command(flatten)]
+    pub(crate) consent: Consent,
 }
 
 /// Train a retriever from questions and their answers
@@ -488,6 +539,8 @@ pub(crate) struct Train {
     /// Begin anew, whatever a stopped training left
     #[arg(long)]
     pub(crate) restart: bool,
+    #[command(flatten)]
+    pub(crate) consent: Consent,
 }
 
 /// Let a language model pick the paths that are evidence, as labels to train on
@@ -545,6 +598,8 @@ pub(crate) struct Label {
     /// Append every completion to a file, which `--llm script:FILE` replays
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) consent: Consent,
 }
 
 /// How two label files become one.
@@ -613,6 +668,8 @@ pub(crate) struct Eval {
     pub(crate) require: Vec<(String, f64)>,
     #[command(flatten)]
     pub(crate) llm: Llm,
+    #[command(flatten)]
+    pub(crate) consent: Consent,
 }
 
 /// Score another system's predictions with the same metrics
@@ -662,6 +719,8 @@ pub(crate) struct Verify {
     /// A graph folder made by `wherefore load`, or a built-in sample: `@world`, `@toy`
     #[arg(long)]
     pub(crate) graph: String,
+    #[command(flatten)]
+    pub(crate) consent: Consent,
 }
 
 /// Show which entities a question is about, or measure it over benchmark questions
@@ -708,6 +767,8 @@ pub(crate) struct Link {
     /// Show this many topics that were not found
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) misses: usize,
+    #[command(flatten)]
+    pub(crate) consent: Consent,
 }
 
 /// List encoders, add one, or distil a table
@@ -795,6 +856,8 @@ pub(crate) struct Served {
     /// Let a language model answer from the evidence: a GGUF file, or URL#MODEL
     #[arg(long, value_name = "MODEL")]
     pub(crate) llm: Option<String>,
+    #[command(flatten)]
+    pub(crate) consent: Consent,
 }
 
 /// Serve graphs: a web page, an HTTP API, an OpenAI-compatible door and MCP

@@ -29,7 +29,7 @@ pub(crate) fn run(args: &Ask, output: &Output) -> anyhow::Result<Exit> {
     let question = Question::new(question(args)?).about(&args.topics);
     // before the graph is opened: it may be large
     question.check()?;
-    let graph = open(&args.graph)?;
+    let graph = open(&args.graph, args.consent.trust())?;
     let model = language::open(&args.llm, &config)?;
     let pipeline = config.build_with(model.map(|model| language::watched(model, output)))?;
     let mut seen = Seen::default();

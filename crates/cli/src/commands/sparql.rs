@@ -12,7 +12,7 @@ use super::read_text;
 use crate::args::Sparql;
 use crate::errors::Exit;
 use crate::open::{service, store, told};
-use crate::output::Output;
+use crate::output::{Output, Shielded};
 
 /// The longest query text that is read.
 const MAX_QUERY_BYTES: u64 = (1 << 20) + 1;
@@ -23,6 +23,8 @@ pub(crate) enum Results {
     Table,
     Json,
     Csv,
+    /// CSV whose cells no spreadsheet takes for formulas
+    Spreadsheet,
     Tsv,
     Xml,
     Nt,
@@ -42,7 +44,7 @@ pub(crate) fn run(args: &Sparql, output: &Output) -> anyhow::Result<Exit> {
         _ => read_text("-".as_ref(), MAX_QUERY_BYTES)?,
     };
     let name = args.graph.display().to_string();
-    let graph = match service(&name)? {
+    let graph = match service(&name, args.consent.trust())? {
         Some(config) => Queried::Service(Box::new(
             Service::open(config)
                 .with_context(|| format!("cannot open the service `{}`", told(&name)))?,
@@ -64,13 +66,19 @@ pub(crate) fn run(args: &Sparql, output: &Output) -> anyhow::Result<Exit> {
         },
         Results::Json => ResultFormat::Json,
         Results::Csv => ResultFormat::Csv,
+        Results::Spreadsheet => ResultFormat::Spreadsheet,
         Results::Tsv => ResultFormat::Tsv,
         Results::Xml => ResultFormat::Xml,
         Results::Nt => ResultFormat::NTriples,
         Results::Ttl => ResultFormat::Turtle,
     };
     // not the locked one: the query runs on a thread of its own
-    let mut out = BufWriter::new(io::stdout());
+    let out = BufWriter::new(io::stdout());
+    let mut out = match results {
+        Results::Json => Shielded::json(out),
+        _ if io::stdout().is_terminal() => Shielded::terminal(out),
+        _ => Shielded::none(out),
+    };
     let written = match &graph {
         Queried::Store(store) => write(store, &text, &options, format, &mut out)?,
         Queried::Service(service) => service.write_query(&text, &options, format, &mut out)?,
