@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
+use wherefore_graph::Trust;
 
 /// Answers plain-language questions over your own knowledge graph, and proves each answer with
 /// triples that were looked up in the graph again.
@@ -70,6 +71,23 @@ pub(crate) struct Llm {
     pub(crate) keep_ungrounded: bool,
 }
 
+/// Options of the commands that open a graph.
+#[derive(Clone, Copy, Debug, Default, clap::Args)]
+pub(crate) struct Consent {
+    /// Trust the service file that the graph names or holds, for this once
+    #[arg(long)]
+    pub(crate) trust: bool,
+}
+
+impl Consent {
+    pub(crate) fn trust(self) -> Trust {
+        match self.trust {
+            true => Trust::Given,
+            false => Trust::Recorded,
+        }
+    }
+}
+
 /// When to use colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Color {
@@ -98,6 +116,7 @@ pub(crate) enum Command {
     Sparql(Sparql),
     #[command(hide = true)]
     SparqlWorker(SparqlWorker),
+    Trust(TrustService),
     Logic(Logic),
     Link(Link),
     Questions(Questions),
@@ -161,6 +180,8 @@ pub(crate) struct Questions {
     /// Seed of what is asked about and in which words
     #[arg(long, value_name = "S", default_value_t = 0)]
     pub(crate) seed: u64,
+    #[command(flatten)]
+    pub(crate) consent: Consent,
 }
 
 /// Write the completions of a shell to standard output
@@ -232,6 +253,8 @@ pub(crate) struct Ask {
     pub(crate) sign: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) llm: Llm,
+    #[command(flatten)]
+    pub(crate) consent: Consent,
 }
 
 /// Build a graph folder from files
@@ -279,6 +302,9 @@ pub(crate) struct Load {
     /// The language in which labels are preferred
     #[arg(long, value_name = "TAG", default_value = "en")]
     pub(crate) language: String,
+    /// What relative IRIs in Turtle, TriG, RDF/XML and JSON-LD are relative to, until a file says it
+    #[arg(long, value_name = "IRI")]
+    pub(crate) base: Option<String>,
     /// Memory to keep to, more or less; beyond it, sorting goes through the disk
     #[arg(long, value_name = "SIZE", default_value = "4G", value_parser = crate::commands::load::parse_memory)]
     pub(crate) memory: usize,
@@ -324,6 +350,8 @@ pub(crate) struct Index {
     /// Instead, compute what this checkpoint needs of the graph whatever is asked
     #[arg(long, value_name = "CKPT", conflicts_with_all = ["triples", "no_text", "encoder"])]
     pub(crate) model: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) consent: Consent,
 }
 
 /// Show what a graph holds: counts, relations with examples, degrees, sizes
@@ -372,6 +400,27 @@ pub(crate) struct Sparql {
     /// Give at most this many rows
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,
+    #[command(flatten)]
+    pub(crate) consent: Consent,
+}
+
+/// Trust the service file of a graph folder, or list those that are trusted
+///
+/// A service file says where questions are sent, and which environment variables go along; it may
+/// lie in a folder that somebody else made. It counts once it is trusted, until it is changed.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  wherefore trust films
+  wherefore trust films.toml
+  wherefore trust films --revoke
+  wherefore trust")]
+pub(crate) struct TrustService {
+    /// A folder with a `service.toml`, or a service file; without one, the list is shown
+    pub(crate) graph: Option<PathBuf>,
+    /// Trust it no longer
+    #[arg(long, requires = "graph")]
+    pub(crate) revoke: bool,
 }
 
 /// Run the SPARQL queries that another process sends, within limits that hold for this one
@@ -441,6 +490,8 @@ pub(crate) struct Logic {
     /// Show at most so many answers, or run so many questions
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
     pub(crate) limit: usize,
+    #[command(flatten)]
+    pub(crate) consent: Consent,
 }
 
 /// Train a retriever from questions and their answers
@@ -504,6 +555,8 @@ pub(crate) struct Train {
     /// Begin anew, whatever a stopped training left
     #[arg(long)]
     pub(crate) restart: bool,
+    #[command(flatten)]
+    pub(crate) consent: Consent,
 }
 
 /// Let a language model pick the paths that are evidence, as labels to train on
@@ -561,6 +614,8 @@ pub(crate) struct Label {
     /// Append every completion to a file, which `--llm script:FILE` replays
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) consent: Consent,
 }
 
 /// How two label files become one.
@@ -629,6 +684,8 @@ pub(crate) struct Eval {
     pub(crate) require: Vec<(String, f64)>,
     #[command(flatten)]
     pub(crate) llm: Llm,
+    #[command(flatten)]
+    pub(crate) consent: Consent,
 }
 
 /// Score another system's predictions with the same metrics
@@ -684,6 +741,8 @@ pub(crate) struct Verify {
     /// The public key that must have signed the answer
     #[arg(long, value_name = "FILE")]
     pub(crate) key: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) consent: Consent,
 }
 
 /// Make a key that signs answers, and the public key that verifies them
@@ -745,6 +804,8 @@ pub(crate) struct Link {
     /// Show this many topics that were not found
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) misses: usize,
+    #[command(flatten)]
+    pub(crate) consent: Consent,
 }
 
 /// List encoders, add one, or distil a table
@@ -835,6 +896,8 @@ pub(crate) struct Served {
     /// Sign every answer with this key, made by `wherefore keygen`
     #[arg(long, value_name = "KEY")]
     pub(crate) sign: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) consent: Consent,
 }
 
 /// Serve graphs: a web page, an HTTP API, an OpenAI-compatible door and MCP

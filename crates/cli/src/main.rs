@@ -46,6 +46,7 @@ fn run(args: &Args) -> Exit {
         Command::Info(args) => commands::info::run(args, &output),
         Command::Sparql(args) => commands::sparql::run(args, &output),
         Command::SparqlWorker(args) => commands::sparql::worker(args),
+        Command::Trust(args) => commands::trust::run(args, &output),
         Command::Logic(args) => commands::logic::run(args, &output),
         Command::Link(args) => commands::link::run(args, &output),
         Command::Eval(args) => commands::eval::run_eval(args, &output),

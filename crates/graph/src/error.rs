@@ -176,6 +176,29 @@ pub enum Error {
         reason: String,
     },
 
+    /// A service file that the user did not agree to.
+    #[error(
+        "the service file `{file}` is not trusted: it sends questions to `{host}`{}",
+        told_variables(variables)
+    )]
+    Untrusted {
+        /// The file.
+        file: PathBuf,
+        /// Where questions would go.
+        host: String,
+        /// Environment variables whose values would go along.
+        variables: Vec<String>,
+    },
+
+    /// The user's list of trusted service files cannot be used.
+    #[error("the list of trusted services `{path}` cannot be used: {reason}")]
+    BadTrustList {
+        /// The list.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+
     /// A SPARQL service does not answer.
     #[error("the service `{url}` cannot be reached: {reason}")]
     ServiceUnreachable {
@@ -303,6 +326,25 @@ impl Error {
             Error::BadService { .. } => {
                 Some("`docs/remote.md` shows what a service's file may say".into())
             }
+            Error::Untrusted {
+                file, variables, ..
+            } => {
+                let secrets = match variables.is_empty() {
+                    true => "",
+                    false => " and with these secrets",
+                };
+                Some(format!(
+                    "if you trust this host with your questions{secrets}, type `wherefore trust \
+                     {}`, or add `--trust` for this once; a server's configuration says `trust = \
+                     true` beside the graph's `path`",
+                    file.display()
+                ))
+            }
+            Error::BadTrustList { path, .. } => Some(format!(
+                "mend or remove `{}`, and trust services again with `wherefore trust GRAPH`; \
+                 `--trust` does without the list",
+                path.display()
+            )),
             Error::ServiceUnreachable { .. } => Some(
                 "see whether it runs and the address is right; `limits.timeout_s` in its file \
                  gives it more time"
@@ -348,6 +390,19 @@ impl Error {
             self,
             Error::NoSuchEntity { .. } | Error::NoSuchRelation { .. } | Error::WorkerFailed(_)
         )
+    }
+}
+
+/// ` with the values of the environment variables `A` and `B``, or nothing.
+fn told_variables(names: &[String]) -> String {
+    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    match names.as_slice() {
+        [] => String::new(),
+        [one] => format!(" with the value of the environment variable {one}"),
+        [first @ .., last] => format!(
+            " with the values of the environment variables {} and {last}",
+            first.join(", ")
+        ),
     }
 }
 

@@ -16,6 +16,7 @@ mod memory;
 pub mod names;
 mod pagerank;
 mod paths;
+pub mod private;
 mod shape;
 pub mod sparql;
 mod store;
@@ -26,7 +27,8 @@ pub use changes::compact::{CompactReport, compact};
 pub use changes::edit::{ChangeReport, ChangeSet};
 pub use changes::log::{Action, LogCut};
 pub use endpoint::{
-    LabelReport, Method, Search, Service, ServiceConfig, ServiceLimits, index_labels,
+    LabelReport, Method, Search, Service, ServiceConfig, ServiceLimits, Trust, Trusted,
+    TrustedServices, index_labels,
 };
 pub use error::{Error, Result};
 pub use expand::{Cut, CutHub, Expanded, Expander, Expansion, expand};

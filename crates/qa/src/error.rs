@@ -380,6 +380,8 @@ pub fn graph_code(error: &wherefore_graph::Error) -> &'static str {
         Error::SparqlEvaluation(_) => "sparql-evaluation",
         Error::BadSetting { .. } => "bad-setting",
         Error::BadService { .. } => "bad-service",
+        Error::Untrusted { .. } => "untrusted-service",
+        Error::BadTrustList { .. } => "bad-trust-list",
         Error::ServiceUnreachable { .. } => "service-unreachable",
         Error::ServiceRefused { .. } => "service-refused",
         Error::BadReply { .. } => "bad-reply",

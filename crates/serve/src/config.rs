@@ -84,6 +84,10 @@ pub struct ServeConfig {
 pub struct GraphConfig {
     /// A graph folder, or `@toy`.
     pub path: String,
+    /// Whether the service file that `path` names or holds is trusted: it says where questions go,
+    /// and which secrets go along. The list of `wherefore trust` counts too.
+    #[serde(default)]
+    pub trust: bool,
     /// Questions to begin with.
     #[serde(default)]
     pub examples: Vec<String>,
@@ -417,6 +421,23 @@ impl Limits {
                 )));
             }
         }
+        // what is beyond is a slip of the hand, and would be asked of the system at once
+        for (name, value, most) in [
+            ("workers", self.workers, 4096),
+            ("model_workers", self.model_workers, 4096),
+            ("sparql_workers", self.sparql_workers, 4096),
+            ("queue", self.queue, 1 << 20),
+            ("connections", self.connections, 1 << 20),
+            ("body_bytes", self.body_bytes, 1 << 30),
+            ("question_bytes", self.question_bytes, 1 << 20),
+            ("rows", self.rows, 100_000_000),
+        ] {
+            if value > most {
+                return Err(Error::Config(format!(
+                    "`limits.{name}` is {value}, but must be at most {most}"
+                )));
+            }
+        }
         for (name, value, least) in [
             ("seconds", self.seconds, 0.001),
             ("sparql_seconds", self.sparql_seconds, 0.001),
@@ -464,6 +485,16 @@ mod tests {
         assert!(refused(|c| c.default_method = Some("x".into())).contains("`default_method`"));
         assert!(refused(|c| c.limits.rate = f64::NAN).contains("`limits.rate`"));
         assert!(refused(|c| c.limits.rows = 0).contains("`limits.rows`"));
+        for (text, told) in [
+            ("connections = 9223372036854775807", "`limits.connections`"),
+            ("workers = 1000000", "`limits.workers`"),
+            ("queue = 9223372036854775807", "`limits.queue`"),
+            ("body_bytes = 9223372036854775807", "`limits.body_bytes`"),
+        ] {
+            let text = format!("[graphs.toy]\npath = \"@toy\"\n[limits]\n{text}");
+            let error = ServeConfig::from_toml(&text).unwrap().resolve();
+            assert!(error.unwrap_err().to_string().contains(told), "{text}");
+        }
         assert!(
             refused(|c| c.listen = "0.0.0.0:80".parse().unwrap()).contains("no API key is set")
         );

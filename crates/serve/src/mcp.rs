@@ -545,6 +545,15 @@ pub(crate) fn over_lines(
         if read == 0 {
             return Ok(());
         }
+        if read as u64 == MOST_BYTES && line.last() != Some(&b'\n') {
+            skip_line(input)?;
+            let text = format!("a message has at most {MOST_BYTES} bytes");
+            let mut bytes = to_json(&error(None, -32700, &text));
+            bytes.push(b'\n');
+            output.write_all(&bytes)?;
+            output.flush()?;
+            continue;
+        }
         if line.iter().all(u8::is_ascii_whitespace) {
             continue;
         }
@@ -564,6 +573,20 @@ pub(crate) fn over_lines(
             bytes.push(b'\n');
             output.write_all(&bytes)?;
             output.flush()?;
+        }
+    }
+}
+
+/// Reads to the end of a line and keeps nothing of it.
+fn skip_line(input: &mut dyn BufRead) -> io::Result<()> {
+    loop {
+        let buffer = input.fill_buf()?;
+        let end = buffer.iter().position(|&b| b == b'\n');
+        let length = end.map_or(buffer.len(), |at| at + 1);
+        let over = end.is_some() || buffer.is_empty();
+        input.consume(length);
+        if over {
+            return Ok(());
         }
     }
 }
@@ -736,5 +759,20 @@ mod tests {
             assert_eq!(reply["result"]["isError"], true, "{reply}");
         }
         assert_eq!(replies.len(), 8);
+    }
+
+    #[test]
+    fn a_line_without_end_is_one_mistake_and_what_it_holds_is_not_run() {
+        let ping = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" }).to_string();
+        // what follows the longest line looks like a message by itself
+        let mut lines = vec![b'x'; MOST_BYTES as usize];
+        lines.extend(format!("{ping} {}\n{ping}\n", "y".repeat(1 << 20)).bytes());
+        let mut output = Vec::new();
+        over_lines(&app(), &mut lines.as_slice(), &mut output).unwrap();
+        let replies = String::from_utf8(output).unwrap();
+        let replies: Vec<&str> = replies.lines().collect();
+        assert_eq!(replies.len(), 2, "{replies:?}");
+        assert!(replies[0].contains("at most 16777216 bytes"));
+        assert!(replies[1].contains("\"id\":1"));
     }
 }

@@ -39,7 +39,7 @@ pub(crate) fn run(args: &Ask, output: &Output) -> anyhow::Result<Exit> {
         .into());
     }
     let key = args.sign.as_deref().map(SigningKey::open).transpose()?;
-    let graph = open(&args.graph)?;
+    let graph = open(&args.graph, args.consent.trust())?;
     let model = language::open(&args.llm, &config)?;
     let pipeline = config.build_with(model.map(|model| language::watched(model, output)))?;
     let mut seen = Seen::default();

@@ -30,6 +30,7 @@ pub(crate) mod score;
 pub(crate) mod serve;
 pub(crate) mod sparql;
 pub(crate) mod train;
+pub(crate) mod trust;
 pub(crate) mod verify;
 
 /// Reads a text of at most `limit` bytes, `-` from standard input. What is longer is cut there;

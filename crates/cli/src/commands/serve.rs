@@ -107,6 +107,11 @@ fn config(args: &Served) -> anyhow::Result<ServeConfig> {
             .entry(name)
             .or_insert_with(GraphConfig::default);
         graph.path = path;
+        // the file spoke of another
+        graph.trust = false;
+    }
+    for graph in config.graphs.values_mut() {
+        graph.trust |= args.consent.trust;
     }
     for graph in config.graphs.values_mut().filter(|g| g.path == world::NAME) {
         graph.path = world::folder()?.to_string_lossy().into_owned();
@@ -179,6 +184,7 @@ fn named(given: &str) -> (String, String) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::args::Consent;
 
     #[test]
     fn graphs_go_by_the_given_name_or_the_last_part_of_their_path() {
@@ -198,6 +204,7 @@ mod tests {
             model: Some("ckpt".into()),
             llm: Some("m.gguf".into()),
             sign: None,
+            consent: Consent::default(),
         };
         let config = config(&args).unwrap();
         assert_eq!(config.default_graph.as_deref(), Some("toy"));

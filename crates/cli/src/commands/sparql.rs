@@ -14,7 +14,7 @@ use super::read_text;
 use crate::args::{Sparql, SparqlWorker};
 use crate::errors::Exit;
 use crate::open::{service, store, told};
-use crate::output::Output;
+use crate::output::{Output, Shielded};
 
 /// The longest query text that is read.
 const MAX_QUERY_BYTES: u64 = (1 << 20) + 1;
@@ -28,6 +28,8 @@ pub(crate) enum Results {
     Table,
     Json,
     Csv,
+    /// CSV whose cells no spreadsheet takes for formulas
+    Spreadsheet,
     Tsv,
     Xml,
     Nt,
@@ -47,7 +49,7 @@ pub(crate) fn run(args: &Sparql, output: &Output) -> anyhow::Result<Exit> {
         _ => read_text("-".as_ref(), MAX_QUERY_BYTES)?,
     };
     let name = args.graph.display().to_string();
-    let graph = match service(&name)? {
+    let graph = match service(&name, args.consent.trust())? {
         Some(config) => Queried::Service(Box::new(
             Service::open(config)
                 .with_context(|| format!("cannot open the service `{}`", told(&name)))?,
@@ -70,12 +72,18 @@ pub(crate) fn run(args: &Sparql, output: &Output) -> anyhow::Result<Exit> {
         },
         Results::Json => ResultFormat::Json,
         Results::Csv => ResultFormat::Csv,
+        Results::Spreadsheet => ResultFormat::Spreadsheet,
         Results::Tsv => ResultFormat::Tsv,
         Results::Xml => ResultFormat::Xml,
         Results::Nt => ResultFormat::NTriples,
         Results::Ttl => ResultFormat::Turtle,
     };
-    let mut out = BufWriter::new(io::stdout());
+    let out = BufWriter::new(io::stdout());
+    let mut out = match results {
+        Results::Json => Shielded::json(out),
+        _ if io::stdout().is_terminal() => Shielded::terminal(out),
+        _ => Shielded::none(out),
+    };
     let written = match &graph {
         Queried::Store(store) => {
             let (program, arguments) = worker_command()?;

@@ -27,7 +27,7 @@ pub(crate) fn run(args: &Verify, output: &Output) -> anyhow::Result<Exit> {
             hint: "save one with `wherefore ask GRAPH QUESTION --json > answer.json`".into(),
         })
         .with_context(|| format!("`{path}` is not an answer"))?;
-    let graph = open(&args.graph)?;
+    let graph = open(&args.graph, args.consent.trust())?;
     let verification = verify_saved(&saved, graph.as_ref(), key.as_ref())?;
     let answer = &saved.answer;
     if output.json {

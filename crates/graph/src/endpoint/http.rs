@@ -192,13 +192,17 @@ impl Client {
             }
             _ => return Err(self.wrong_kind(&kind)),
         };
-        let body = Limited {
+        QueryResultsParser::from_format(format)
+            .for_reader(self.limited(response))
+            .map_err(|e| self.broken(&e))
+    }
+
+    /// A reply's bytes, as many as it may have.
+    pub(super) fn limited(&self, response: Response<Body>) -> impl Read + use<> {
+        Limited {
             inner: response.into_body().into_reader(),
             left: self.max_bytes,
-        };
-        QueryResultsParser::from_format(format)
-            .for_reader(body)
-            .map_err(|e| self.broken(&e))
+        }
     }
 
     pub(super) fn wrong_kind(&self, kind: &str) -> Error {

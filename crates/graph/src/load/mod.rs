@@ -7,6 +7,7 @@
 
 mod assemble;
 pub(crate) mod blocks;
+mod bounds;
 pub(crate) mod chunk;
 pub(crate) mod file;
 pub(crate) mod naming;
@@ -19,6 +20,8 @@ pub(crate) mod table;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+
+use oxrdfio::{RdfFormat, RdfParser};
 
 use crate::error::{Error, Result};
 use crate::graph::RelationId;
@@ -53,6 +56,8 @@ pub struct LoadOptions {
     pub max_errors: u64,
     /// Whether a graph that is there already may be replaced.
     pub replace: bool,
+    /// What relative IRIs of documents are relative to, until a document says it itself.
+    pub base: Option<String>,
 }
 
 impl Default for LoadOptions {
@@ -68,6 +73,7 @@ impl Default for LoadOptions {
             threads: 0,
             max_errors: u64::MAX,
             replace: false,
+            base: None,
         }
     }
 }
@@ -138,6 +144,15 @@ pub fn load(
     progress: &(dyn Fn(LoadProgress) + Sync),
 ) -> Result<LoadReport> {
     let start = Instant::now();
+    if let Some(base) = &options.base
+        && (RdfParser::from_format(RdfFormat::Turtle).with_base_iri(base)).is_err()
+    {
+        return Err(Error::BadSetting {
+            name: "base",
+            value: format!("`{base}`"),
+            wanted: "an absolute IRI such as `http://example.org/`",
+        });
+    }
     let output = output::Output::prepare(out, options.replace)?;
     let threads = match options.threads {
         0 => std::thread::available_parallelism().map_or(1, usize::from),
@@ -172,12 +187,16 @@ fn fill(
         mistakes,
         malformed,
         spilled,
-        notes,
+        mut notes,
         separator,
+        is_rdf,
     } = read;
     let parsed: u64 = chunks.iter().map(|c| c.triples.len() as u64).sum();
     if parsed == 0 {
-        return Err(nothing_read(inputs, malformed, &mistakes, separator));
+        if !is_rdf || malformed > 0 {
+            return Err(nothing_read(inputs, malformed, &mistakes, separator));
+        }
+        notes.push("the input holds no triples".into());
     }
     let built = build(
         output,

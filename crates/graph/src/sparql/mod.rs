@@ -29,8 +29,9 @@
 //! ```
 
 mod dataset;
-mod guard;
+pub(crate) mod guard;
 mod output;
+mod print;
 mod scheme;
 mod watch;
 mod worker;
@@ -46,9 +47,10 @@ use spareval::{
 use spargebra::SparqlParser;
 
 pub use guard::{MAX_JOINED, MAX_NESTING, MAX_PATTERNS, MAX_PIECES, MAX_TEXT};
-pub(crate) use output::write_received;
 pub use output::{ResultFormat, Written};
+pub(crate) use output::{write_received, write_received_triples};
 pub use oxrdf::{Term as RdfTerm, Triple as RdfTriple, Variable};
+pub(crate) use print::print;
 pub use scheme::{NAME_SCHEME, iri_name, name_iri};
 pub use spareval::QuerySolution;
 pub use worker::{Workers, run_worker};
@@ -71,7 +73,7 @@ pub const PREFIXES: [(&str, &str); 8] = [
 ];
 
 /// Enough for what [`MAX_NESTING`] and [`MAX_PIECES`] let through; only touched pages cost.
-const STACK: usize = 256 << 20;
+pub(crate) const STACK: usize = 256 << 20;
 
 /// How a query is run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -264,7 +266,7 @@ fn parse(text: &str) -> Result<spargebra::Query> {
 }
 
 /// The parser's message with its list of all that was expected cut to the first few.
-fn syntax_message(message: &str) -> String {
+pub(crate) fn syntax_message(message: &str) -> String {
     const SHOWN: usize = 6;
     let message = message.trim();
     let Some((before, expected)) = message.split_once("expected one of ") else {

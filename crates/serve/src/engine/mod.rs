@@ -12,7 +12,8 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use wherefore::config::LinkerConfig;
 use wherefore::graph::sparql::Workers;
 use wherefore::graph::{
-    self, ChangeReport, ChangeSet, Graph, Input, LoadOptions, Service, ServiceConfig, Store, toy,
+    self, ChangeReport, ChangeSet, Graph, Input, LoadOptions, Service, ServiceConfig, Store, Trust,
+    toy,
 };
 use wherefore::link::{Link, Linker};
 use wherefore::model::LanguageModel;
@@ -20,7 +21,7 @@ use wherefore::model::language::{self, Cached};
 use wherefore::verify::SigningKey;
 use wherefore::{Pipeline, PipelineConfig, Question};
 
-use crate::config::ServeConfig;
+use crate::config::{GraphConfig, ServeConfig};
 use crate::error::{Error, Result};
 use crate::problem::Problem;
 pub(crate) use ask::{Asked, Event};
@@ -101,7 +102,7 @@ impl Engine {
         });
         let mut graphs = BTreeMap::new();
         for (name, graph) in &config.graphs {
-            let (live, unpacked) = open_graph(name, &graph.path)?;
+            let (live, unpacked) = open_graph(name, graph)?;
             let mut linkers = Linkers::default();
             let mut pipelines = BTreeMap::new();
             for (method, Method { config, .. }) in &methods {
@@ -358,13 +359,18 @@ impl Linkers {
 }
 
 /// Opens a graph folder or a service, or unpacks the sample: all doors, SPARQL too, read folders.
-fn open_graph(name: &str, path: &str) -> Result<(Live, Option<tempfile::TempDir>)> {
+fn open_graph(name: &str, graph: &GraphConfig) -> Result<(Live, Option<tempfile::TempDir>)> {
+    let path = graph.path.as_str();
+    let trust = match graph.trust {
+        true => Trust::Given,
+        false => Trust::Recorded,
+    };
     let failed = |source| Error::Graph {
         name: name.to_owned(),
         source,
     };
     let of = |store| Live::Store(RwLock::new(store));
-    if let Some(config) = ServiceConfig::named(path).map_err(failed)? {
+    if let Some(config) = ServiceConfig::named(path, trust).map_err(failed)? {
         let service = Service::open(config).map_err(failed)?;
         return Ok((Live::Service(Arc::new(service)), None));
     }
