@@ -579,7 +579,7 @@ fn the_time_of_a_query_holds_at_a_service_too() {
     let service = Service::open(server.config()).unwrap();
     let options = SparqlOptions {
         timeout: Some(Duration::from_millis(300)),
-        max_rows: None,
+        ..SparqlOptions::default()
     };
     let start = Instant::now();
     for (query, format) in [

@@ -3,6 +3,10 @@
 //! The program is its own worker: started with `worker BYTES` it answers queries, otherwise it runs
 //! the tests. Hence no test harness.
 
+#![expect(clippy::unwrap_used, reason = "a test may fail")]
+#![expect(clippy::panic, reason = "a test may fail")]
+#![expect(clippy::print_stdout, reason = "there is no harness that tells")]
+
 use std::io::{self, BufReader};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -19,6 +23,8 @@ const TIME: Duration = Duration::from_millis(300);
 /// What is given on top on a busy machine before a limit counts as broken.
 const PATIENCE: Duration = Duration::from_secs(8);
 
+type Test = fn(&Graph);
+
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     if let [_, worker, bytes] = arguments.as_slice()
@@ -33,7 +39,7 @@ fn main() {
     if arguments.iter().any(|argument| argument == "--list") {
         return;
     }
-    let tests: [(&str, fn(&Graph)); 6] = [
+    let tests: [(&str, Test); 6] = [
         (
             "answers_are_the_same_as_inside",
             answers_are_the_same_as_inside,

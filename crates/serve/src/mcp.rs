@@ -712,16 +712,16 @@ mod tests {
     #[test]
     fn calls_for_nobody_are_not_begun() {
         let app = app();
-        let waits = Arc::new(());
+        let asker = Arc::new(());
         let caller = Caller {
             access: Arc::new(Access::local()),
             deadline: app.deadline(),
-            waits: Some(Arc::downgrade(&waits)),
+            wanted: Some(Wanted::by(&asker)),
         };
         let batch = json!([call(1, "link", json!({ "question": "Who?" }))]);
         let answered = app.mcp(&batch, &caller).unwrap();
         assert_eq!(answered[0]["result"]["isError"], false, "{answered}");
-        drop(waits);
+        drop(asker);
         let skipped = app.mcp(&batch, &caller).unwrap();
         assert_eq!(skipped[0]["error"]["code"], -32000, "{skipped}");
     }

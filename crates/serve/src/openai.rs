@@ -206,7 +206,7 @@ async fn answered(app: &Arc<App>, request: Request) -> Result<Response, Problem>
         });
         return Ok(frames.into_response());
     }
-    let answer = app.run(work, |app, _| job(app)).await?;
+    let answer = app.run(work, move |app, _| job(app)).await?;
     Ok(json(&reply.whole(&answer)))
 }
 

@@ -74,6 +74,11 @@ impl Health {
 pub(crate) struct Wanted(Weak<()>);
 
 impl Wanted {
+    /// As long as the asker lives.
+    pub(crate) fn by(asker: &Arc<()>) -> Self {
+        Self(Arc::downgrade(asker))
+    }
+
     pub(crate) fn is_wanted(&self) -> bool {
         self.0.strong_count() > 0
     }
@@ -215,7 +220,7 @@ impl Pool {
     ) -> Result<T, Problem> {
         // lives as long as this future, and with it the asker
         let asker = Arc::new(());
-        let wanted = Wanted(Arc::downgrade(&asker));
+        let wanted = Wanted::by(&asker);
         let result = self.submit(move || job(&wanted))?;
         // the sender is only dropped unsent if the worker was
         let result = result.await.unwrap_or_else(|_| Err(stopping()));

@@ -1,6 +1,8 @@
 //! Clients that hold connections and do nothing with them, and calls that come in heaps: others are
 //! still served.
 
+#![expect(clippy::unwrap_used, reason = "a test may fail")]
+
 mod served;
 
 use std::io::{Read, Write};

@@ -1,6 +1,8 @@
 //! API keys: what they are for, until when, where they are read from, and wrong ones. And what a
 //! browser sends on behalf of somebody else.
 
+#![expect(clippy::unwrap_used, reason = "a test may fail")]
+
 mod served;
 
 use std::io::Write;

@@ -320,7 +320,7 @@ mod tests {
         let deep = "[".repeat(129);
         let (_, refused) = through(&deep, JSON_LD, 1 << 20, 10);
         assert!(refused.unwrap().contains("deeper than 128"));
-        let flat = format!("[\"{}\\\"{}\"]", deep, deep) + &"[]".repeat(500);
+        let flat = format!("[\"{deep}\\\"{deep}\"]") + &"[]".repeat(500);
         for piece in [1, 2, 3, 4096] {
             assert_eq!(through(&flat, JSON_LD, 1 << 20, piece), (flat.len(), None));
         }

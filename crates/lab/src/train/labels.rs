@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use wherefore::graph::{EntityId, Graph, Subgraph};
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::questions::{GoldQuestion, NamedTriple, json_records, utf8};
 use crate::supervise::{RelationPaths, ShortestPaths};
 
