@@ -58,7 +58,7 @@ impl Engine {
     ) -> Result<Answer, Problem> {
         let served = self.graph(asked.graph.as_deref())?;
         let pipeline = served.pipeline(asked.method.as_deref())?;
-        let graph = served.current();
+        let graph = served.current()?;
         let mut teller = Teller {
             graph: &*graph,
             tell: tell.clone(),
@@ -90,7 +90,7 @@ impl Engine {
         let served = self.graph(asked.graph.as_deref())?;
         let pipeline = served.pipeline(asked.method.as_deref())?;
         asked.question.check()?;
-        let current = served.current();
+        let current = served.current()?;
         let graph: &dyn Graph = &*current;
         let mut timings_ms = std::collections::BTreeMap::new();
         let mut last = Instant::now();
@@ -147,7 +147,7 @@ impl Engine {
         Ok(LinkingReport::new(
             linker,
             &asked.question,
-            &*served.current(),
+            &*served.current()?,
         )?)
     }
 
@@ -158,7 +158,7 @@ impl Engine {
         answer: &Answer,
     ) -> Result<Verification, Problem> {
         let served = self.graph(graph)?;
-        Ok(verify(answer, &*served.current())?)
+        Ok(verify(answer, &*served.current()?)?)
     }
 }
 
