@@ -110,6 +110,7 @@ pub(crate) enum Command {
     /// The change is on the disk when the command ends, and whoever asks after it sees it.
     Remove(crate::commands::change::Change),
     Compact(crate::commands::compact::Compact),
+    Repair(crate::commands::repair::Repair),
     Diff(crate::commands::diff::Diff),
     Index(Index),
     Info(Info),
@@ -359,7 +360,7 @@ pub(crate) struct Index {
 pub(crate) struct Info {
     /// A graph folder made by `wherefore load`, or a built-in sample: `@world`, `@toy`
     pub(crate) graph: PathBuf,
-    /// Verify the checksums of all files
+    /// Read all files, the change log and the index, and verify their checksums
     #[arg(long)]
     pub(crate) check: bool,
     /// Show this many relations, the most frequent first

@@ -41,6 +41,7 @@ fn run(args: &Args) -> Exit {
         Command::Add(args) => commands::change::run(args, Action::Add, &output),
         Command::Remove(args) => commands::change::run(args, Action::Remove, &output),
         Command::Compact(args) => commands::compact::run(args, &output),
+        Command::Repair(args) => commands::repair::run(args, &output),
         Command::Diff(args) => commands::diff::run(args, &output),
         Command::Index(args) => commands::index::run(args, &output),
         Command::Info(args) => commands::info::run(args, &output),

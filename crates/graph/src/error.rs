@@ -53,6 +53,21 @@ pub enum Error {
         reason: String,
     },
 
+    /// Changes that were acknowledged are not whole in the log any more.
+    #[error("the change log `{path}` is damaged at byte {at}: {reason}; {} before that {} whole", changes(*whole), if *whole == 1 { "is" } else { "are" })]
+    DamagedLog {
+        /// The file.
+        path: PathBuf,
+        /// The first byte that cannot be used.
+        at: u64,
+        /// Bytes from there to the end.
+        bytes: u64,
+        /// Changes before it.
+        whole: u64,
+        /// What is wrong with it.
+        reason: String,
+    },
+
     /// An entity id that this graph does not have.
     #[error("entity id {id} is outside the graph, which has {bound} entities")]
     NoSuchEntity {
@@ -299,6 +314,11 @@ impl Error {
                 "load the source files again with `wherefore load FILE --replace --out {}`",
                 graph_of(path).display()
             )),
+            Error::DamagedLog { path, .. } => Some(format!(
+                "`wherefore repair {}` tells what can be saved; with `--write` it saves it and \
+                 keeps the damaged log",
+                graph_of(path).display()
+            )),
             Error::OutputExists { is_graph: true, .. } => {
                 Some("add `--replace` to put the new graph in its place".into())
             }
@@ -384,6 +404,12 @@ impl Error {
         }
     }
 
+    /// Whether a file is not what was written: what was read before may still be right, but the
+    /// folder is not to be relied on.
+    pub fn is_damage(&self) -> bool {
+        matches!(self, Error::Damaged { .. } | Error::DamagedLog { .. })
+    }
+
     /// Whether the fault lies in our own code rather than in what the user gave us.
     pub fn is_internal(&self) -> bool {
         matches!(
@@ -403,6 +429,14 @@ fn told_variables(names: &[String]) -> String {
             " with the values of the environment variables {} and {last}",
             first.join(", ")
         ),
+    }
+}
+
+fn changes(count: u64) -> String {
+    match count {
+        0 => "no changes".into(),
+        1 => "1 change".into(),
+        n => format!("{n} changes"),
     }
 }
 

@@ -21,11 +21,15 @@ mod shape;
 pub mod sparql;
 mod store;
 mod subgraph;
+mod sums;
 pub mod toy;
+mod verified;
 
+pub use base::Verification;
 pub use changes::compact::{CompactReport, compact};
 pub use changes::edit::{ChangeReport, ChangeSet};
 pub use changes::log::{Action, LogCut};
+pub use changes::repair::{DamagedFile, LogReport, LostRecord, RepairReport, repair};
 pub use endpoint::{
     LabelReport, Method, Search, Service, ServiceConfig, ServiceLimits, Trust, Trusted,
     TrustedServices, index_labels,
@@ -36,6 +40,7 @@ pub use graph::{
     Adjacency, Direction, Edge, EntityId, Graph, Literal, LiteralKind, NameMatch, RelationId, Term,
     Triple,
 };
+pub use load::file::FileInfo;
 pub use load::{
     Format, Input, LEAST_MEMORY, LoadOptions, LoadProgress, LoadReport, LoadStep, Mistake,
     TableOptions, load,
@@ -52,3 +57,5 @@ pub use paths::{
 };
 pub use store::{Pending, Store};
 pub use subgraph::Subgraph;
+pub use sums::{BlockGuard, FileSums, SUMS, Sums};
+pub use verified::Verified;

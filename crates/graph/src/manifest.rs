@@ -63,6 +63,9 @@ pub(crate) struct Manifest {
     #[serde(default = "english")]
     pub(crate) language: String,
     pub(crate) files: Vec<FileInfo>,
+    /// The file with the checksums of the files' blocks; older graphs have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) sums: Option<FileInfo>,
 }
 
 /// What older graphs, which do not say it, were mostly loaded with.

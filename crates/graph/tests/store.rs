@@ -8,8 +8,9 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use wherefore_graph::{
-    Adjacency, Edge, EntityId, Error, Graph, Input, Literal, LiteralKind, LoadOptions, LoadReport,
-    NameMatch, Store, TableOptions, Term, Triple, load,
+    Action, Adjacency, ChangeSet, Edge, EntityId, Error, Format, Graph, Input, Literal,
+    LiteralKind, LoadOptions, LoadReport, NameMatch, Store, TableOptions, Term, Triple, compact,
+    load,
 };
 
 fn load_text(
@@ -799,4 +800,74 @@ fn rdf_without_a_triple_is_a_graph_without_one() {
             "{name}"
         );
     }
+}
+
+/// A copy of a folder that an older version wrote.
+fn written_before(to: &Path) -> std::path::PathBuf {
+    fn copy(from: &Path, to: &Path) {
+        std::fs::create_dir(to).unwrap();
+        for entry in std::fs::read_dir(from).unwrap() {
+            let entry = entry.unwrap();
+            let target = to.join(entry.file_name());
+            match entry.path().is_dir() {
+                true => copy(&entry.path(), &target),
+                false => drop(std::fs::copy(entry.path(), target).unwrap()),
+            }
+        }
+    }
+    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/upgrade");
+    let graph = to.join("graph");
+    copy(&from.join("graph"), &graph);
+    graph
+}
+
+#[test]
+fn a_graph_with_changes_of_an_older_version_is_read_changed_and_folded_in() {
+    let dir = tempfile::tempdir().unwrap();
+    let graph = written_before(dir.path());
+    let store = Store::open(&graph).unwrap();
+    store.check().unwrap();
+    assert_eq!(store.checksum(), "c88182ab1b444b1c");
+    let pending = store.pending().unwrap();
+    assert_eq!(
+        (
+            pending.changes,
+            pending.added,
+            pending.removed,
+            pending.bytes
+        ),
+        (3, 2, 1, 235)
+    );
+    let input = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/upgrade/input.nt");
+    let mut lines: BTreeSet<String> = (std::fs::read_to_string(input).unwrap().lines())
+        .map(str::to_owned)
+        .collect();
+    lines.retain(|line| !line.contains("population"));
+    lines.insert("<http://e/q3> <http://r/born_in> <http://e/q1> .".into());
+    lines.insert(
+        "<http://e/q3> <http://www.w3.org/2000/01/rdf-schema#label> \"Wolfgang\"@en .".into(),
+    );
+    // what the same lines give when they are loaded now
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let now = dir.path().join("now");
+    std::fs::create_dir(&now).unwrap();
+    load_text(&now, "g.nt", text.as_bytes(), &LoadOptions::default()).unwrap();
+    let now = open(&now);
+    assert_eq!(triples(&store), triples(&now));
+    assert_eq!(store.counts(), now.counts());
+    for (name, label) in [("salzburg", "Salzburg"), ("Mozart city", "Salzburg")] {
+        let found = store.entities_named(name, NameMatch::Normalised).unwrap();
+        assert_eq!(store.entity_label(found[0]).unwrap(), label);
+    }
+    // it goes on with what this version writes
+    let more = "<http://e/q3> <http://r/likes> <http://e/q2> .\n";
+    let set = |action| ChangeSet::parse(more, action, Format::NTriples, false).unwrap();
+    let (changed, report) = store.change(&set(Action::Add)).unwrap();
+    assert_eq!((report.added, report.pending), (1, 4));
+    assert_eq!(triples(&Store::open(&graph).unwrap()), triples(&changed));
+    changed.change(&set(Action::Remove)).unwrap();
+    compact(&graph, 1 << 20, 1, &|_| {}).unwrap().unwrap();
+    let folded = Store::open(&graph).unwrap();
+    assert_eq!(folded.checksum(), now.checksum());
+    shape_is_consistent(&folded);
 }

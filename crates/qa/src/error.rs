@@ -368,6 +368,7 @@ pub fn graph_code(error: &wherefore_graph::Error) -> &'static str {
         Error::NotAGraph { .. } => "not-a-graph",
         Error::NewerFormat { .. } => "newer-format",
         Error::Damaged { .. } => "damaged-graph",
+        Error::DamagedLog { .. } => "damaged-log",
         Error::OutputExists { .. } => "output-exists",
         Error::Locked { .. } => "locked",
         Error::BadInput { .. } => "bad-input",

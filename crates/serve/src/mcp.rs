@@ -217,9 +217,12 @@ impl App {
             .unwrap_or(&VERSIONS[0]);
         let graphs: Vec<String> = (self.engine.graphs())
             .filter(|graph| caller.access.sees(&graph.name))
-            .map(|g| match g.current().store() {
-                Some(store) => format!("{} ({} triples)", g.name, store.counts().triples),
-                None => format!("{} (a SPARQL service)", g.name),
+            .map(|g| match g.current() {
+                Ok(current) => match current.store() {
+                    Some(store) => format!("{} ({} triples)", g.name, store.counts().triples),
+                    None => format!("{} (a SPARQL service)", g.name),
+                },
+                Err(_) => format!("{} (damaged)", g.name),
             })
             .collect();
         json!({

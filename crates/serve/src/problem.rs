@@ -190,6 +190,14 @@ impl From<graph::Error> for Problem {
                     story(&error),
                 );
             }
+            Error::Damaged { .. } | Error::DamagedLog { .. } => {
+                return Problem::hidden(
+                    StatusCode::INTERNAL_SERVER_ERROR,
+                    wherefore::graph_code(&error),
+                    "a file of this graph is damaged",
+                    story(&error),
+                );
+            }
             Error::BadChanges { .. } => Problem::unprocessable("bad-changes", message),
             Error::OutOfTime { .. } => {
                 return Problem::unprocessable("out-of-time", message)

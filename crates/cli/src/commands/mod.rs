@@ -25,6 +25,7 @@ pub(crate) mod logic;
 pub(crate) mod manual;
 pub(crate) mod model;
 pub(crate) mod questions;
+pub(crate) mod repair;
 pub(crate) mod report;
 pub(crate) mod score;
 pub(crate) mod serve;

@@ -189,7 +189,7 @@ impl Service {
         if let Some(names) = &self.names
             && entity.index() < names.entity_bound()
         {
-            let labelled = names.changes.label(&names.base, entity).is_some();
+            let labelled = names.changes.label(&names.base, entity)?.is_some();
             return match labelled {
                 true => Ok(Some(cut(names.entity_label(entity)?.into_owned()))),
                 false => Ok(None),

@@ -28,6 +28,7 @@ use crate::graph::RelationId;
 use crate::key;
 use crate::manifest::{Counts, FORMAT, Manifest};
 use crate::shape::Shape;
+use crate::sums::Sums;
 
 pub use read::Mistake;
 pub use source::{Format, Input};
@@ -294,7 +295,7 @@ pub(crate) fn build(
         malformed: origin.malformed,
         ..Counts::default()
     };
-    let shape = Shape::open(data, &counts, kinds)?;
+    let shape = Shape::open(data, &counts, kinds, None)?;
     let mut notes = Vec::new();
     let labels = naming_relations(&shape, origin.labels, &naming::LABELS, &mut notes)?;
     let mut aliases = naming_relations(&shape, origin.aliases, &naming::ALIASES, &mut notes)?;
@@ -313,7 +314,16 @@ pub(crate) fn build(
     files.extend(named.files);
     counts.unnamed = named.unnamed;
     counts.naming = named.naming;
+    let mut sums = Sums::default();
+    let mut infos = Vec::with_capacity(files.len());
+    for file::Written { info, sums: blocks } in files {
+        sums.insert(&info.name, blocks);
+        infos.push(info);
+    }
+    let mut files = infos;
     files.sort_by(|a, b| a.name.cmp(&b.name));
+    // not one of the files that make up the identity: the same triples are the same graph
+    let sums = sums.write(data)?;
 
     let all: String = files
         .iter()
@@ -332,6 +342,7 @@ pub(crate) fn build(
         alias_relations: ids(&aliases),
         language,
         files,
+        sums: Some(sums),
     };
     output.publish(manifest, before)?;
     Ok(Built {

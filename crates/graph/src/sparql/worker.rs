@@ -105,9 +105,9 @@ impl From<Error> for Fault {
     }
 }
 
-impl From<Fault> for Error {
-    fn from(fault: Fault) -> Self {
-        match fault {
+impl Fault {
+    fn into_error(self) -> Error {
+        match self {
             Fault::Syntax(text) => Error::SparqlSyntax(text),
             Fault::Refused { reason, hint } => Error::SparqlRefused { reason, hint },
             Fault::Evaluation(text) => Error::SparqlEvaluation(text),
@@ -350,7 +350,7 @@ impl Worker {
                 }
                 _ => {
                     let fault: Fault = serde_json::from_slice(&bytes).map_err(|_| Ended::Died)?;
-                    return Ok(Err(fault.into()));
+                    return Ok(Err(fault.into_error()));
                 }
             }
         }

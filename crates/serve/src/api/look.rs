@@ -62,9 +62,10 @@ fn checked(app: &App, text: &str) -> Result<(), Problem> {
 
 pub(super) async fn graphs(State(app): State<Arc<App>>) -> Response {
     let about = |graph: &Served| {
-        let current = graph.current();
-        // a service does not say how much it holds
-        let counts = current.store().map(wherefore::graph::Store::counts);
+        // a service does not say how much it holds, and a damaged graph is told by whoever reads it
+        let current = graph.current().ok();
+        let store = current.as_ref().and_then(|current| current.store());
+        let counts = store.map(wherefore::graph::Store::counts);
         let methods: Vec<&str> = graph.methods().collect();
         json!({
             "name": graph.name,

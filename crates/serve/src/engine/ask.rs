@@ -58,7 +58,7 @@ impl Engine {
     ) -> Result<Answer, Problem> {
         let served = self.graph(asked.graph.as_deref())?;
         let pipeline = served.pipeline(asked.method.as_deref())?;
-        let graph = served.current();
+        let graph = served.current()?;
         let mut teller = Teller {
             graph: &*graph,
             tell: tell.clone(),
@@ -91,7 +91,7 @@ impl Engine {
         let served = self.graph(asked.graph.as_deref())?;
         let pipeline = served.pipeline(asked.method.as_deref())?;
         asked.question.check()?;
-        let current = served.current();
+        let current = served.current()?;
         let graph: &dyn Graph = &*current;
         let mut timings_ms = std::collections::BTreeMap::new();
         let mut last = Instant::now();
@@ -148,7 +148,7 @@ impl Engine {
         Ok(LinkingReport::new(
             linker,
             &asked.question,
-            &*served.current(),
+            &*served.current()?,
         )?)
     }
 
@@ -159,7 +159,7 @@ impl Engine {
         answer: &Saved,
     ) -> Result<Verification, Problem> {
         let served = self.graph(graph)?;
-        Ok(verify_saved(answer, &*served.current(), None)?)
+        Ok(verify_saved(answer, &*served.current()?, None)?)
     }
 }
 
@@ -265,7 +265,7 @@ mod tests {
             .unwrap();
         let saved = Saved::from_json(&serde_json::to_string(&answer).unwrap()).unwrap();
         let key = wherefore::verify::PublicKey::open(&file).unwrap();
-        let graph = engine.graph(None).unwrap().current();
+        let graph = engine.graph(None).unwrap().current().unwrap();
         assert!(verify_saved(&saved, &*graph, Some(&key)).unwrap().holds);
         assert_eq!(answer.seal.unwrap().graph.as_deref(), graph.identity());
     }

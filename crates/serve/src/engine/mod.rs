@@ -152,7 +152,7 @@ impl Engine {
     /// finds questions to begin with where none were given.
     pub(crate) fn warm(&self) -> Result<(), Problem> {
         for served in self.graphs.values() {
-            let graph = served.current();
+            let graph = served.current()?;
             let entity = some_entity(&*graph)?;
             for pipeline in served.pipelines.values() {
                 // a word that no name is, for the part of linking that whole names do not need
@@ -266,11 +266,14 @@ impl Served {
     }
 
     /// The graph as it is now. Whoever holds it sees no change until the next call.
-    pub(crate) fn current(&self) -> Current {
-        match &self.live {
-            Live::Store(store) => Current::Store(newest(store)),
+    ///
+    /// # Errors
+    /// If its files or its change log turn out to be damaged.
+    pub(crate) fn current(&self) -> graph::Result<Current> {
+        Ok(match &self.live {
+            Live::Store(store) => Current::Store(newest(store)?),
             Live::Service(service) => Current::Service(Arc::clone(service)),
-        }
+        })
     }
 
     /// Makes changes; whoever asks from now on sees them.
@@ -280,7 +283,7 @@ impl Served {
             return Err(Problem::unprocessable("not-ours", message)
                 .hint("change it where it lies; its changes are seen here"));
         };
-        let (next, report) = newest(live).change(changes)?;
+        let (next, report) = newest(live)?.change(changes)?;
         *live.write().unwrap_or_else(PoisonError::into_inner) = next;
         Ok(report)
     }
@@ -309,8 +312,10 @@ impl Deref for Current {
     }
 }
 
-/// The store as its folder is now. A folder that cannot be read now is served as it was.
-fn newest(live: &RwLock<Store>) -> Store {
+/// The store as its folder is now. A folder that cannot be read now is served as it was; one that
+/// is damaged is not: a file that was cut short would end the process, and changes that are lost
+/// from the log must be told.
+fn newest(live: &RwLock<Store>) -> graph::Result<Store> {
     let current = live.read().unwrap_or_else(PoisonError::into_inner).clone();
     match current.refreshed() {
         Ok(Some(_)) => {
@@ -319,9 +324,10 @@ fn newest(live: &RwLock<Store>) -> Store {
             if let Ok(Some(newer)) = held.refreshed() {
                 *held = newer;
             }
-            held.clone()
+            Ok(held.clone())
         }
-        Ok(None) | Err(_) => current,
+        Err(error) if error.is_damage() => Err(error),
+        Ok(None) | Err(_) => Ok(current),
     }
 }
 
