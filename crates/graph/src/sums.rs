@@ -31,8 +31,7 @@ pub const SUMS: &str = "blocks.sums";
 
 const MAGIC: &[u8; 8] = b"WFSUMS01";
 
-/// Bytes of a block, as a power of two: 16 KiB. Measured on a million triples: blocks of 64 KiB
-/// make the first walk through a cold graph slower, blocks of 4 KiB only make this file larger.
+/// Bytes of a block, as a power of two: 16 KiB, a guess.
 const SHIFT: u32 = 14;
 
 /// Sums of one file.

@@ -15,7 +15,7 @@ use crate::sparql::{
 
 impl Service {
     /// Runs a query at the service and writes its answer. Only what reads the one graph is run, and
-    /// it is sent as it was understood here: see [`permit`](super::permit). Prefixes that need no
+    /// it is sent as it was understood here: see `permit.rs`. Prefixes that need no
     /// declaration at a store need none here; a query's own win. The whole reply must have come in
     /// the time of `options`, or in that of the service's configuration where that is shorter.
     pub fn write_query(

