@@ -44,6 +44,9 @@ pub struct Answer {
     /// The logical form in words, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reading: Option<String>,
+    /// The answers as rows, where several things were asked of each.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub table: Option<Table>,
     /// The SPARQL that was run, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sparql: Option<String>,
@@ -67,6 +70,18 @@ pub struct Answer {
     /// What had to be left out or broken off, in words for the user.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+}
+
+/// Rows about the answers.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Table {
+    /// The titles of the columns.
+    pub columns: Vec<String>,
+    /// For each row, for each column, the names and values that stand in it.
+    pub rows: Vec<Vec<Vec<String>>>,
+    /// Rows that the question does not ask for.
+    #[serde(default, skip_serializing_if = "is_none_left")]
+    pub left_out: usize,
 }
 
 /// A text that a form was written from.
@@ -192,5 +207,9 @@ impl LlmUse {
 }
 
 fn is_zero(count: &u32) -> bool {
+    *count == 0
+}
+
+fn is_none_left(count: &usize) -> bool {
     *count == 0
 }

@@ -10,7 +10,7 @@ use wherefore_graph::{Edge, EntityId, Graph, NameMatch, RelationId};
 use crate::answer::{Answer, AnswerEntity, Evidence, LinkReport, Status, Withheld};
 use crate::error::Result;
 use crate::link::Link;
-use crate::logic::{Form, Moment, Outcome, Plan, RunLimits, run};
+use crate::logic::{Form, Moment, Plan, RunLimits, run};
 use crate::question::Question;
 use crate::rationale::{Step, leads, rationales};
 use crate::reason::Conclusion;
@@ -200,6 +200,7 @@ pub fn settle(
         trace: conclusion.trace,
         logical_form: conclusion.form.as_ref().map(|f| f.form.clone()),
         reading: conclusion.form.as_ref().map(|f| f.english.clone()),
+        table: (conclusion.form.as_ref()).and_then(|f| f.table.clone()),
         sparql: conclusion.form.map(|f| f.sparql),
         written_forms: conclusion.written_forms,
         retrieved: conclusion.retrieved,
@@ -381,16 +382,10 @@ fn by_running(
         [] => Some(run(&plan, graph, &RunLimits::default())?),
         _ => None,
     };
-    let mut given = Vec::new();
-    match &outcome {
-        Some(Outcome::Number(number, _)) => given.push(count_id(*number)),
-        Some(Outcome::Entities(entities)) => {
-            for &entity in entities {
-                given.push(graph.entity_term(entity)?.to_string());
-            }
-        }
-        None => {}
-    }
+    let mut given = match &outcome {
+        Some(outcome) => outcome.claims(graph)?,
+        None => Vec::new(),
+    };
     given.sort_unstable();
     let mut answers = Vec::with_capacity(answer.answers.len());
     for saved in &answer.answers {
