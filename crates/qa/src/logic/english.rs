@@ -104,7 +104,7 @@ impl Speaker<'_> {
             }
             Form::Best(rank, of, by) => {
                 let degree = degree(rank.extreme, self.sense(by)?);
-                let by = self.measure(by)?;
+                let by = self.phrase(by)?;
                 let of = self.operand(of)?;
                 match rank.place {
                     Place::Best => format!("the one with the {degree} {by} among {of}"),
@@ -120,7 +120,7 @@ impl Speaker<'_> {
             Form::Compare(is, by, than) => {
                 let is = compared(*is, self.sense(by)?);
                 let than = match than {
-                    Than::Number(number) => self.number(number)?,
+                    Than::Number(number) => self.side(number)?,
                     Than::Measure(measure) => format!("their {}", self.measure(measure)?),
                 };
                 format!("those whose {} is {is}{than}", self.measure(by)?)
@@ -132,7 +132,7 @@ impl Speaker<'_> {
                     Some(sense) => Some(sense),
                     None => self.sense_of_number(b)?,
                 };
-                let [a, b] = [self.number(a)?, self.number(b)?];
+                let [a, b] = [self.side(a)?, self.side(b)?];
                 format!("whether {a} is {}{b}", compared(*is, sense))
             }
             Form::Table(table) => self.table(table)?,
@@ -189,18 +189,15 @@ impl Speaker<'_> {
             Number::Constant(constant) => spoken(constant),
             Number::Count(of) => format!("the number of {}", self.operand(of)?),
             Number::Of(aggregate, of, by) => {
-                let made = match made(*aggregate, self.sense(by)?) {
-                    "" => String::new(),
-                    made => format!("{made} "),
-                };
-                let by = self.measure(by)?;
+                let made = made(*aggregate, self.sense(by)?);
+                let by = self.phrase(by)?;
                 let of = self.operand(of)?;
                 match aggregate {
                     Aggregate::Largest | Aggregate::Smallest => {
-                        format!("the {made}{by} among {of}")
+                        format!("the {made} {by} among {of}")
                     }
                     Aggregate::Only => format!("the {by} of {of}"),
-                    _ => format!("the {made}{by} of {of}"),
+                    Aggregate::Sum | Aggregate::Average => format!("the {made} {by} of {of}"),
                 }
             }
             Number::Arithmetic(operator, a, b) => {
@@ -214,6 +211,25 @@ impl Speaker<'_> {
                 format!("{} {} {}", side(a)?, said(*operator), side(b)?)
             }
         })
+    }
+
+    /// A number among other words, in parentheses where these would seem to belong to it.
+    fn side(&self, number: &Number) -> Result<String> {
+        let text = self.number(number)?;
+        let open = match number {
+            Number::Constant(_) => false,
+            Number::Count(of) | Number::Of(_, of, _) => reaches_on(of),
+            Number::Arithmetic(..) => true,
+        };
+        Ok(if open { format!("({text})") } else { text })
+    }
+
+    /// A measure after *largest* or *total*: what is calculated stands in parentheses.
+    fn phrase(&self, measure: &Measure) -> Result<String> {
+        match measure {
+            Measure::Arithmetic(..) => self.inner(measure),
+            measure => self.measure(measure),
+        }
     }
 
     /// Yes or no: *whether Berlin is the capital of Germany*.

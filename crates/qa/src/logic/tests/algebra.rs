@@ -195,6 +195,14 @@ fn the_new_operators_are_spoken() {
         ),
         ("(THE (OR A) people)", "the people of A"),
         (
+            "(ARGMAX country (DIV people area))",
+            "the one with the largest (people divided by area) among every country",
+        ),
+        (
+            "(IS gt (COUNT (AND country (JOIN border A))) 1)",
+            "whether (the number of every country, whose border is A) is more than 1",
+        ),
+        (
             "(DIV (COUNT country) 2)",
             "(the number of every country) divided by 2",
         ),
