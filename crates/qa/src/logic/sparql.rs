@@ -12,7 +12,7 @@
 //! (HOW_MANY p)    OPTIONAL { SELECT ?x (COUNT(DISTINCT ?y) AS ?n) { ?x p ?y } GROUP BY ?x }, or 0
 //! (SUM p m)       { SELECT ?x (SUM(?v) AS ?n) { distinct ?x ?y ?v: ?x p ?y . m on ?y gives ?v } GROUP BY ?x }
 //! (ADD m m')      m on ?x gives ?a . m' on ?x gives ?b . BIND(?a + ?b AS ?v) FILTER(?v is finite)
-//! (ANY S)         ASK { S on ?x }                       (TABLE S m)      SELECT ?x ?c1 { S on ?x . OPTIONAL { m on ?x } }
+//! (ANY S)         ASK { S on ?x }                       (TABLE S m)      SELECT ?x ?column1 { S on ?x . OPTIONAL { m on ?x } }
 //! ```
 //!
 //! What holds for things that the graph says nothing of (`(lt (HOW_MANY r) 5)`) comes after what
@@ -40,7 +40,7 @@ pub const MAX_SPARQL_BYTES: usize = 1 << 20;
 impl Plan {
     /// The query; a comment that says so where it would be longer than [`MAX_SPARQL_BYTES`]. A
     /// set is given as `?x`, a `COUNT` as `?count`, any other number as `?number`, yes or no by
-    /// `ASK`; a table is `?x` and a variable for each column, `?c1` and so on, with a row for each
+    /// `ASK`; a table is `?x` and a variable for each column, `?column1` and so on, with a row for each
     /// combination of what stands in the cells.
     pub fn sparql(&self) -> String {
         self.query().unwrap_or_else(|error| format!("# {error}"))
@@ -66,7 +66,7 @@ impl Plan {
             }),
             Root::Table(table) => {
                 let columns: String = (1..=table.columns.len())
-                    .map(|i| format!(" ?c{i}"))
+                    .map(|i| format!(" ?column{i}"))
                     .collect();
                 let head = format!("SELECT ?x{columns}");
                 Ok(written(&head, |w| w.table(table))? + &order_of(table))
@@ -484,7 +484,7 @@ impl Writer {
             }
         }
         for (i, column) in table.columns.iter().enumerate() {
-            optional(self, &column.measure, &format!("c{}", i + 1));
+            optional(self, &column.measure, &format!("column{}", i + 1));
         }
     }
 
