@@ -172,12 +172,15 @@ impl Runner<'_> {
                 None => Ok(Vec::new()),
             };
         }
-        let candidates = match set.is_open() {
-            true => self.everything()?,
-            false => match first_way(by).or(first_way(than)) {
+        let candidates = if set.is_open() {
+            self.everything()?
+        } else {
+            // what has none of it may be counted; all else must be there
+            let must = [by, than].into_iter().find(|m| must_be_there(m));
+            match first_way(must.unwrap_or(by)) {
                 Some(way) => self.beginning(way)?,
                 None => Vec::new(),
-            },
+            }
         };
         let mut found = Vec::new();
         for candidate in candidates {
@@ -398,10 +401,17 @@ fn first_way(measure: &Measure) -> Option<&Way> {
         | Measure::Count(Domain::Reached(ways, _))
         | Measure::Of(_, Domain::Reached(ways, _), _) => ways.first(),
         Measure::Arithmetic(_, a, b) => {
-            let must = |m: &&Measure| !m.is_open() && !m.is_closed();
             let sides = [&**a, &**b];
-            sides.into_iter().find(must).and_then(first_way)
+            sides
+                .into_iter()
+                .find(|m| must_be_there(m))
+                .and_then(first_way)
         }
         Measure::Constant(_) | Measure::Count(_) | Measure::Of(..) => None,
     }
+}
+
+/// Whether only things have a value that the graph says something of.
+fn must_be_there(measure: &Measure) -> bool {
+    !measure.is_open() && !measure.is_closed()
 }

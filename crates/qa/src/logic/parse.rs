@@ -506,7 +506,7 @@ mod tests {
             ("(NTH x r)", 9, "a whole number from 1 on"),
             ("(AND x (ANY y))", 9, "a yes or no is no set"),
             ("(COUNT (TABLE y r))", 9, "a table is no set"),
-            ("(TABLE y (SLICE 1 2) r)", 21, "columns stand before"),
+            ("(TABLE y (SLICE 1 2) r)", 22, "columns stand before"),
             ("(TABLE y (SLICE 3 2))", 20, "the first row stands behind"),
             ("(TABLE y (ORDER r up))", 19, "`asc` or `desc`"),
             ("(OR )", 5, "a parenthesis closes"),

@@ -46,6 +46,8 @@ fn every_operator_gives_what_a_hand_computes() {
         ("(AND country (eq (HOW_MANY border) 1))", &["B", "C"]),
         ("(AND country (lt (HOW_MANY border) 1))", &["D", "E"]),
         ("(ge (HOW_MANY border) 2)", &["A"]),
+        // E has no neighbour, and that is less than its area of 2; D's is 4
+        ("(lt (HOW_MANY border) area)", &["A", "B", "D", "E"]),
         ("(ARGMAX country (HOW_MANY city (gt size 15)))", &["A", "B"]),
         // people per area: 90/30 = 3, 60/10 = 6, 8/4 = 2
         ("(ARGMAX country (DIV people area))", &["B"]),
