@@ -11,6 +11,8 @@ RUN mkdir -p /image/tmp && chmod 1777 /image/tmp \
 FROM scratch
 COPY --from=build /image/ /
 ENV XDG_CACHE_HOME=/tmp
+# names that the server is called by, beside localhost and addresses, with commas in between
+ENV WHEREFORE_HOSTS=""
 WORKDIR /tmp
 EXPOSE 7878
 USER 65532:65532

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
+use wherefore_graph::Trust;
 
 /// Answers plain-language questions over your own knowledge graph, and proves each answer with
 /// triples that were looked up in the graph again.
@@ -70,6 +71,23 @@ pub(crate) struct Llm {
     pub(crate) keep_ungrounded: bool,
 }
 
+/// Options of the commands that open a graph.
+#[derive(Clone, Copy, Debug, Default, clap::Args)]
+pub(crate) struct Consent {
+    /// Trust the service file that the graph names or holds, for this once
+    #[arg(long)]
+    pub(crate) trust: bool,
+}
+
+impl Consent {
+    pub(crate) fn trust(self) -> Trust {
+        match self.trust {
+            true => Trust::Given,
+            false => Trust::Recorded,
+        }
+    }
+}
+
 /// When to use colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Color {
@@ -92,10 +110,14 @@ pub(crate) enum Command {
     /// The change is on the disk when the command ends, and whoever asks after it sees it.
     Remove(crate::commands::change::Change),
     Compact(crate::commands::compact::Compact),
+    Repair(crate::commands::repair::Repair),
     Diff(crate::commands::diff::Diff),
     Index(Index),
     Info(Info),
     Sparql(Sparql),
+    #[command(hide = true)]
+    SparqlWorker(SparqlWorker),
+    Trust(TrustService),
     Logic(Logic),
     Link(Link),
     Questions(Questions),
@@ -105,6 +127,7 @@ pub(crate) enum Command {
     Score(Score),
     Report(Report),
     Verify(Verify),
+    Keygen(Keygen),
     Model(Model),
     Serve(Serve),
     Mcp(Mcp),
@@ -158,6 +181,8 @@ pub(crate) struct Questions {
     /// Seed of what is asked about and in which words
     #[arg(long, value_name = "S", default_value_t = 0)]
     pub(crate) seed: u64,
+    #[command(flatten)]
+    pub(crate) consent: Consent,
 }
 
 /// Write the completions of a shell to standard output
@@ -224,8 +249,13 @@ pub(crate) struct Ask {
     /// Also tell what each layer of the network did (gnn2r)
     #[arg(long)]
     pub(crate) explain: bool,
+    /// Sign the answer with this key, made by `wherefore keygen`
+    #[arg(long, value_name = "KEY")]
+    pub(crate) sign: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) llm: Llm,
+    #[command(flatten)]
+    pub(crate) consent: Consent,
 }
 
 /// Build a graph folder from files
@@ -273,6 +303,9 @@ pub(crate) struct Load {
     /// The language in which labels are preferred
     #[arg(long, value_name = "TAG", default_value = "en")]
     pub(crate) language: String,
+    /// What relative IRIs in Turtle, TriG, RDF/XML and JSON-LD are relative to, until a file says it
+    #[arg(long, value_name = "IRI")]
+    pub(crate) base: Option<String>,
     /// Memory to keep to, more or less; beyond it, sorting goes through the disk
     #[arg(long, value_name = "SIZE", default_value = "4G", value_parser = crate::commands::load::parse_memory)]
     pub(crate) memory: usize,
@@ -318,6 +351,8 @@ pub(crate) struct Index {
     /// Instead, compute what this checkpoint needs of the graph whatever is asked
     #[arg(long, value_name = "CKPT", conflicts_with_all = ["triples", "no_text", "encoder"])]
     pub(crate) model: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) consent: Consent,
 }
 
 /// Show what a graph holds: counts, relations with examples, degrees, sizes
@@ -325,7 +360,7 @@ pub(crate) struct Index {
 pub(crate) struct Info {
     /// A graph folder made by `wherefore load`, or a built-in sample: `@world`, `@toy`
     pub(crate) graph: PathBuf,
-    /// Verify the checksums of all files
+    /// Read all files, the change log and the index, and verify their checksums
     #[arg(long)]
     pub(crate) check: bool,
     /// Show this many relations, the most frequent first
@@ -360,9 +395,40 @@ pub(crate) struct Sparql {
     /// Stop after so many seconds; 0 means never
     #[arg(long, value_name = "SECONDS", default_value_t = 60.0, value_parser = seconds)]
     pub(crate) timeout: f64,
+    /// Stop when the query needs more memory than this; the graph itself does not count
+    #[arg(long, value_name = "SIZE", default_value = "4G", value_parser = crate::commands::load::parse_memory)]
+    pub(crate) memory: usize,
     /// Give at most this many rows
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,
+    #[command(flatten)]
+    pub(crate) consent: Consent,
+}
+
+/// Trust the service file of a graph folder, or list those that are trusted
+///
+/// A service file says where questions are sent, and which environment variables go along; it may
+/// lie in a folder that somebody else made. It counts once it is trusted, until it is changed.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  wherefore trust films
+  wherefore trust films.toml
+  wherefore trust films --revoke
+  wherefore trust")]
+pub(crate) struct TrustService {
+    /// A folder with a `service.toml`, or a service file; without one, the list is shown
+    pub(crate) graph: Option<PathBuf>,
+    /// Trust it no longer
+    #[arg(long, requires = "graph")]
+    pub(crate) revoke: bool,
+}
+
+/// Run the SPARQL queries that another process sends, within limits that hold for this one
+#[derive(Debug, clap::Args)]
+pub(crate) struct SparqlWorker {
+    /// Bytes that a query may allocate
+    pub(crate) memory: u64,
 }
 
 /// Read, explain and run a logical form
@@ -425,6 +491,8 @@ pub(crate) struct Logic {
     /// Show at most so many answers, or run so many questions
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
     pub(crate) limit: usize,
+    #[command(flatten)]
+    pub(crate) consent: Consent,
 }
 
 /// Train a retriever from questions and their answers
@@ -488,6 +556,8 @@ pub(crate) struct Train {
     /// Begin anew, whatever a stopped training left
     #[arg(long)]
     pub(crate) restart: bool,
+    #[command(flatten)]
+    pub(crate) consent: Consent,
 }
 
 /// Let a language model pick the paths that are evidence, as labels to train on
@@ -545,6 +615,8 @@ pub(crate) struct Label {
     /// Append every completion to a file, which `--llm script:FILE` replays
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) consent: Consent,
 }
 
 /// How two label files become one.
@@ -613,6 +685,8 @@ pub(crate) struct Eval {
     pub(crate) require: Vec<(String, f64)>,
     #[command(flatten)]
     pub(crate) llm: Llm,
+    #[command(flatten)]
+    pub(crate) consent: Consent,
 }
 
 /// Score another system's predictions with the same metrics
@@ -648,20 +722,43 @@ pub(crate) struct Report {
     pub(crate) out: Option<PathBuf>,
 }
 
-/// Check a saved answer against a graph: is its evidence still there?
+/// Check a saved answer against a graph: all that it shows, and that nobody changed it
 ///
-/// Exit status 1 means that an answer no longer holds.
+/// Every triple is looked up, every name is compared with its identity, what was counted or ranked
+/// is computed again. A digest shows whether the file was changed; only a signature shows who wrote
+/// it. Exit status 1 means that an answer does not hold.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Example:
+Examples:
   wherefore ask @toy 'Whose mascot is Lou Seal?' --json > answer.json
-  wherefore verify answer.json --graph @toy")]
+  wherefore verify answer.json --graph @toy
+  wherefore verify signed.json --graph @toy --key answers.key.pub")]
 pub(crate) struct Verify {
     /// An answer saved from `wherefore ask --json`, or `-` to read it from standard input
     pub(crate) answer: PathBuf,
     /// A graph folder made by `wherefore load`, or a built-in sample: `@world`, `@toy`
     #[arg(long)]
     pub(crate) graph: String,
+    /// The public key that must have signed the answer
+    #[arg(long, value_name = "FILE")]
+    pub(crate) key: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) consent: Consent,
+}
+
+/// Make a key that signs answers, and the public key that verifies them
+///
+/// `FILE` is the key, for `ask --sign` and `serve --sign`: keep it secret. `FILE.pub` is for
+/// everybody who verifies. Both are PEM files (Ed25519).
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Example:
+  wherefore keygen answers.key
+  wherefore ask @toy 'Whose mascot is Lou Seal?' --json --sign answers.key > answer.json
+  wherefore verify answer.json --graph @toy --key answers.key.pub")]
+pub(crate) struct Keygen {
+    /// The file to write; a file that is there stays
+    pub(crate) file: PathBuf,
 }
 
 /// Show which entities a question is about, or measure it over benchmark questions
@@ -708,6 +805,8 @@ pub(crate) struct Link {
     /// Show this many topics that were not found
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) misses: usize,
+    #[command(flatten)]
+    pub(crate) consent: Consent,
 }
 
 /// List encoders, add one, or distil a table
@@ -795,6 +894,11 @@ pub(crate) struct Served {
     /// Let a language model answer from the evidence: a GGUF file, or URL#MODEL
     #[arg(long, value_name = "MODEL")]
     pub(crate) llm: Option<String>,
+    /// Sign every answer with this key, made by `wherefore keygen`
+    #[arg(long, value_name = "KEY")]
+    pub(crate) sign: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) consent: Consent,
 }
 
 /// Serve graphs: a web page, an HTTP API, an OpenAI-compatible door and MCP
@@ -816,6 +920,15 @@ pub(crate) struct Serve {
     /// Where to listen; 127.0.0.1:7878 if neither this nor the configuration says it
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) listen: Option<SocketAddr>,
+    /// A name that the server is called by, beside localhost and those of the configuration;
+    /// repeatable, or with commas in between
+    #[arg(
+        long = "host",
+        value_name = "NAME",
+        env = "WHEREFORE_HOSTS",
+        value_delimiter = ','
+    )]
+    pub(crate) hosts: Vec<String>,
     /// A run folder of `wherefore eval`, or a folder of such, to browse
     #[arg(long, value_name = "FOLDER")]
     pub(crate) runs: Option<PathBuf>,

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use anyhow::Context;
-use wherefore_graph::{Graph, MemoryGraph, Service, ServiceConfig, Store, toy};
+use wherefore_graph::{Graph, MemoryGraph, Service, ServiceConfig, Store, Trust, toy};
 use wherefore_lab::GoldQuestion;
 
 use crate::errors::UserError;
@@ -19,9 +19,10 @@ pub(crate) fn open_for<'q>(
     name: Option<&str>,
     mut questions: impl Iterator<Item = &'q GoldQuestion>,
     path: &Path,
+    trust: Trust,
 ) -> anyhow::Result<Box<dyn Graph>> {
     match name {
-        Some(name) => open(name),
+        Some(name) => open(name, trust),
         None if questions.all(|q| !q.triples.is_empty()) => {
             Ok(Box::new(MemoryGraph::from_names::<&str>([])))
         }
@@ -39,8 +40,9 @@ pub(crate) fn open_for<'q>(
 
 /// The service that is meant, if it is one: an address, a file that describes it, or the folder of
 /// a label index.
-pub(crate) fn service(name: &str) -> anyhow::Result<Option<ServiceConfig>> {
-    ServiceConfig::named(name).with_context(|| format!("cannot open the service `{}`", told(name)))
+pub(crate) fn service(name: &str, trust: Trust) -> anyhow::Result<Option<ServiceConfig>> {
+    ServiceConfig::named(name, trust)
+        .with_context(|| format!("cannot open the service `{}`", told(name)))
 }
 
 /// What the user calls a graph, as it may be told: an address without credentials.
@@ -102,7 +104,7 @@ fn no_folder(address: &str) -> UserError {
 }
 
 /// Opens `@world`, `@toy`, a graph folder or a service.
-pub(crate) fn open(name: &str) -> anyhow::Result<Box<dyn Graph>> {
+pub(crate) fn open(name: &str, trust: Trust) -> anyhow::Result<Box<dyn Graph>> {
     match name.strip_prefix('@') {
         Some(_) if name == TOY => Ok(Box::new(toy::graph())),
         Some(_) if name == world::NAME => {
@@ -111,7 +113,7 @@ pub(crate) fn open(name: &str) -> anyhow::Result<Box<dyn Graph>> {
         }
         Some(_) => Err(no_such_sample(name).into()),
         None => {
-            if let Some(config) = service(name)? {
+            if let Some(config) = service(name, trust)? {
                 let service = Service::open(config)
                     .with_context(|| format!("cannot open the service `{}`", told(name)))?;
                 return Ok(Box::new(service));

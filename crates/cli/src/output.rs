@@ -54,7 +54,10 @@ impl Output {
     pub(crate) fn print_json(&self, value: &impl Serialize) -> anyhow::Result<()> {
         let mut text = serde_json::to_string_pretty(value).context("cannot write JSON")?;
         text.push('\n');
-        self.print(&text)
+        let mut shielded = Shielded::json(Vec::new());
+        let written = shielded.write_all(text.as_bytes());
+        written.context("cannot write JSON")?;
+        self.print(&String::from_utf8_lossy(&shielded.inner))
     }
 
     /// Tells people something, unless they asked for quiet.
@@ -90,11 +93,118 @@ impl Output {
     }
 }
 
+/// Whether a sign can steer a terminal, or turns the direction of writing around.
+fn steers(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// A writer of results that may go to a terminal: what would steer it is escaped.
+pub(crate) struct Shielded<W> {
+    inner: W,
+    shield: Shield,
+    /// The beginning of a sign whose rest comes with the next bytes.
+    rest: Vec<u8>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shield {
+    /// As JSON escapes it, wherever it goes: it means the same.
+    Json,
+    /// In words, for it is people who look at a terminal.
+    Terminal,
+    /// Formats for programs have no escapes of their own: they stay as they are.
+    None,
+}
+
+impl<W: Write> Shielded<W> {
+    pub(crate) fn json(inner: W) -> Self {
+        Self::new(inner, Shield::Json)
+    }
+
+    pub(crate) fn terminal(inner: W) -> Self {
+        Self::new(inner, Shield::Terminal)
+    }
+
+    pub(crate) fn none(inner: W) -> Self {
+        Self::new(inner, Shield::None)
+    }
+
+    fn new(inner: W, shield: Shield) -> Self {
+        Self {
+            inner,
+            shield,
+            rest: Vec::new(),
+        }
+    }
+
+    fn text(&mut self, text: &str) -> io::Result<()> {
+        // a line may end with both
+        let stays = |c: char| !steers(c) || matches!(c, '\n' | '\t');
+        let mut from = 0;
+        for (at, c) in text.char_indices() {
+            if stays(c) || (c == '\r' && text[at + 1..].starts_with('\n')) {
+                continue;
+            }
+            self.inner.write_all(&text.as_bytes()[from..at])?;
+            match self.shield {
+                Shield::Json => write!(self.inner, "\\u{:04x}", u32::from(c))?,
+                _ => write!(self.inner, "{}", c.escape_default())?,
+            }
+            from = at + c.len_utf8();
+        }
+        self.inner.write_all(&text.as_bytes()[from..])
+    }
+}
+
+impl<W: Write> Write for Shielded<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.shield == Shield::None {
+            return self.inner.write(bytes);
+        }
+        let mut all = std::mem::take(&mut self.rest);
+        all.extend_from_slice(bytes);
+        // a `\r` waits for what follows it
+        let wait = usize::from(all.last() == Some(&b'\r'));
+        let mut left = &all[..all.len() - wait];
+        loop {
+            match std::str::from_utf8(left) {
+                Ok(text) => {
+                    self.text(text)?;
+                    left = &[];
+                }
+                Err(e) => {
+                    let (good, bad) = left.split_at(e.valid_up_to());
+                    self.text(&String::from_utf8_lossy(good))?;
+                    left = bad;
+                    match e.error_len() {
+                        // the rest of a sign is to come
+                        None => {}
+                        Some(length) => {
+                            self.text("\u{fffd}")?;
+                            left = &bad[length..];
+                            continue;
+                        }
+                    }
+                }
+            }
+            break;
+        }
+        self.rest = left.to_vec();
+        self.rest.extend_from_slice(&all[all.len() - wait..]);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if !self.rest.is_empty() {
+            let rest = std::mem::take(&mut self.rest);
+            self.text(&String::from_utf8_lossy(&rest))?;
+        }
+        self.inner.flush()
+    }
+}
+
 /// A text on one line that cannot steer the terminal: labels and questions come from anywhere.
 pub(crate) fn shown(text: &str) -> Cow<'_, str> {
-    // the last two ranges turn the direction of writing around
-    let steers =
-        |c: char| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     if !text.contains(steers) {
         return Cow::Borrowed(text);
     }
@@ -154,6 +264,32 @@ mod tests {
     fn text_cannot_steer_the_terminal() {
         assert_eq!(shown("Café 東京 🎉"), "Café 東京 🎉");
         assert_eq!(shown("a\tb\x1b[31m\u{9b}\u{202e}c\0"), "a b�[31m��c�");
+    }
+
+    #[test]
+    fn results_cannot_steer_the_terminal_however_they_are_cut() {
+        let text = "a\u{9b}31m\u{202e}b\x1b]0;x\x07\r\nc\rd\té\n";
+        let written = |mut shielded: Shielded<Vec<u8>>, piece: usize| {
+            for bytes in text.as_bytes().chunks(piece) {
+                shielded.write_all(bytes).unwrap();
+            }
+            shielded.flush().unwrap();
+            String::from_utf8(shielded.inner).unwrap()
+        };
+        for piece in [1, 2, 3, 100] {
+            assert_eq!(
+                written(Shielded::terminal(Vec::new()), piece),
+                "a\\u{9b}31m\\u{202e}b\\u{1b}]0;x\\u{7}\r\nc\\rd\té\n"
+            );
+            assert_eq!(written(Shielded::none(Vec::new()), piece), text);
+        }
+        let json = "{\"a\":\"\u{9b}\u{2066}\u{7f}\"}";
+        let mut shielded = Shielded::json(Vec::new());
+        shielded.write_all(json.as_bytes()).unwrap();
+        assert_eq!(
+            String::from_utf8(shielded.inner).unwrap(),
+            "{\"a\":\"\\u009b\\u2066\\u007f\"}"
+        );
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use wherefore_graph::{Input, LoadOptions, Store, load, toy};
+use wherefore_graph::{Input, LoadOptions, Store, load, private, toy};
 use wherefore_model::models::user_cache;
 
 /// What it is called where a graph is asked for.
@@ -54,8 +54,32 @@ fn folder_of(sample: &Sample<'_>) -> anyhow::Result<PathBuf> {
     unpacked(&user_cache().join("wherefore-samples"), sample).or_else(|first| {
         // nowhere to keep it: a place that is there for this run
         let own = std::env::temp_dir().join(format!("wherefore-samples-{}", user()));
-        unpacked(&own, sample).map_err(|_| first)
+        match is_ours(&own) {
+            true => unpacked(&own, sample).map_err(|_| first),
+            // somebody else made it, and may have put another graph there
+            false => Err(first),
+        }
     })
+}
+
+/// Whether a folder in a place that all share is not there yet, or was made by us for us alone.
+fn is_ours(folder: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        let Ok(found) = fs::symlink_metadata(folder) else {
+            return true;
+        };
+        // where the system does not say who we are, a folder that we can enter is ours
+        let me = fs::metadata("/proc/self");
+        let mine = me.map_or_else(|_| true, |me| me.uid() == found.uid());
+        found.is_dir() && found.mode() & 0o077 == 0 && mine
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = folder;
+        true
+    }
 }
 
 /// The graph in this folder of samples; a damaged or half-made one is made again.
@@ -67,7 +91,7 @@ fn unpacked(samples: &Path, sample: &Sample<'_>) -> anyhow::Result<PathBuf> {
     if Store::open(&folder).is_ok() {
         return Ok(folder);
     }
-    fs::create_dir_all(samples)
+    private::create_folder(samples)
         .with_context(|| format!("cannot make the folder `{}`", samples.display()))?;
     let source = samples.join(format!("{name}-{}.{ending}", std::process::id()));
     fs::write(&source, sample.bytes)
@@ -119,6 +143,26 @@ mod tests {
     fn crc_is_the_usual_one() {
         // the check value of CRC-32/ISO-HDLC
         assert_eq!(crc(b"123456789"), 0xcbf4_3926);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn samples_are_unpacked_for_their_owner_alone() {
+        use std::os::unix::fs::PermissionsExt;
+        let place = tempfile::tempdir().unwrap();
+        let samples = place.path().join("cache/samples");
+        assert!(is_ours(&samples));
+        private::create_folder(&samples).unwrap();
+        for folder in [&samples, &place.path().join("cache")] {
+            let mode = fs::metadata(folder).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o700);
+        }
+        assert!(is_ours(&samples));
+        fs::set_permissions(&samples, fs::Permissions::from_mode(0o777)).unwrap();
+        assert!(!is_ours(&samples));
+        let link = place.path().join("link");
+        std::os::unix::fs::symlink(place.path().join("cache"), &link).unwrap();
+        assert!(!is_ours(&link));
     }
 
     #[test]

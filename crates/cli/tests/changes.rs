@@ -174,6 +174,76 @@ fn what_cannot_be_changed_is_told_with_what_to_do() {
     assert!(out(&done).contains("6 triples"), "{}", out(&done));
 }
 
+#[test]
+fn a_damaged_log_is_told_by_every_command_and_repaired_when_asked() {
+    let folder = films();
+    let run = |args: &[&str], input: &str| wherefore(folder.path(), args, input);
+    let add = |line: &str| {
+        let args = ["add", "-", "--format", "tsv", "--graph", "films"];
+        run(&args, line)
+    };
+    for line in ["a\tb\tc\n", "d\te\tf\n", "g\th\ti\n"] {
+        assert_eq!(add(line).status.code(), Some(0));
+    }
+    let whole = run(&["repair", "films"], "");
+    assert_eq!(whole.status.code(), Some(0), "{}", err(&whole));
+    assert!(out(&whole).contains("nothing is damaged"));
+    let data = std::fs::read_dir(folder.path().join("films"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .find(|path| path.is_dir())
+        .unwrap();
+    let log = data.join("changes.log");
+    let mut bytes = std::fs::read(&log).unwrap();
+    let place = bytes.len() / 2;
+    bytes[place] ^= 2;
+    std::fs::write(&log, &bytes).unwrap();
+    let query = "SELECT * WHERE { ?s ?p ?o }";
+    for told in [
+        run(&["info", "films", "--check"], ""),
+        run(&["info", "films"], ""),
+        run(&["ask", "films", "who directed Dune?"], ""),
+        run(&["sparql", "films", query], ""),
+        run(&["compact", "films"], ""),
+        add("x\ty\tz\n"),
+    ] {
+        assert_eq!(told.status.code(), Some(2), "{}", out(&told));
+        let text = err(&told);
+        assert!(
+            text.contains("change log") && text.contains("damaged at byte"),
+            "{text}"
+        );
+        assert!(text.contains("hint: `wherefore repair films`"), "{text}");
+    }
+    assert_eq!(std::fs::read(&log).unwrap(), bytes);
+    let told = run(&["repair", "films"], "");
+    assert_eq!(told.status.code(), Some(1), "{}", err(&told));
+    assert!(out(&told).contains("can be saved"), "{}", out(&told));
+    let told = run(&["repair", "films", "--json"], "");
+    let report: Value = serde_json::from_slice(&told.stdout).unwrap();
+    assert_eq!(
+        (&report["whole"], &report["written"]),
+        (&false.into(), &false.into())
+    );
+    let saved = report["log"]["whole"].as_u64().unwrap();
+    assert_eq!(saved + report["log"]["lost_changes"].as_u64().unwrap(), 3);
+    let done = run(&["repair", "films", "--write"], "");
+    assert_eq!(done.status.code(), Some(0), "{}", err(&done));
+    assert!(
+        out(&done).contains("kept as `changes.damaged-1`"),
+        "{}",
+        out(&done)
+    );
+    assert_eq!(
+        std::fs::read(data.join("changes.damaged-1")).unwrap(),
+        bytes
+    );
+    let info = run(&["info", "films", "--check", "--json"], "");
+    let info: Value = serde_json::from_slice(&info.stdout).unwrap();
+    assert_eq!(info["pending"]["changes"].as_u64(), Some(saved));
+    assert_eq!(info["verification"], "when-opened");
+}
+
 struct Started {
     child: Child,
     address: String,

@@ -136,6 +136,7 @@ fn shell(folder: &Path, script: &str) -> Output {
         .current_dir(folder)
         .env("PATH", path)
         .env("XDG_CACHE_HOME", folder.join("cache"))
+        .env("XDG_CONFIG_HOME", folder.join("settings"))
         .env("WHEREFORE_MODELS", folder.join("models"))
         .stdin(Stdio::null())
         .output()

@@ -180,6 +180,45 @@ fn mcp_is_spoken_on_standard_input_and_output() {
 }
 
 #[test]
+fn the_container_is_reached_by_its_names_alone() {
+    let packaged = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/container.toml");
+    let mut child = wherefore()
+        .args(["serve", "--graph", "@toy", "--json", "--config"])
+        .arg(packaged)
+        .args(["--listen", "0.0.0.0:0"])
+        .env("WHEREFORE_HOSTS", "graph.example, other.example")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let stdout = child.stdout.as_mut().unwrap();
+    BufReader::new(stdout).read_line(&mut line).unwrap();
+    let told: Value = serde_json::from_str(&line).unwrap();
+    let address = told["address"]
+        .as_str()
+        .unwrap()
+        .replace("0.0.0.0", "127.0.0.1");
+    for (host, status) in [
+        ("localhost:7878", "200"),
+        ("127.0.0.1:7878", "200"),
+        ("172.17.0.2:7878", "200"),
+        ("graph.example", "200"),
+        ("other.example:80", "200"),
+        // a name that somebody made to lead here
+        ("rebound.evil.example:7878", "403"),
+    ] {
+        let mut stream = TcpStream::connect(&address).unwrap();
+        let head = format!("GET /v1/graphs HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut reply = String::new();
+        stream.read_to_string(&mut reply).unwrap();
+        assert_eq!(reply.split(' ').nth(1), Some(status), "{host}: {reply}");
+    }
+    assert_eq!(Started { child, address }.end(), Some(0));
+}
+
+#[test]
 fn what_keeps_it_from_starting_is_told_with_a_hint() {
     let refused = |args: &[&str], status: i32, words: &str| {
         let output = wherefore().arg("serve").args(args).output().unwrap();
@@ -193,6 +232,22 @@ fn what_keeps_it_from_starting_is_told_with_a_hint() {
         &["--graph", "@toy", "--listen", "0.0.0.0:0"],
         2,
         "no API key is set",
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("open.toml");
+    std::fs::write(&config, "anonymous = true\n").unwrap();
+    let config = config.to_str().unwrap();
+    refused(
+        &[
+            "--graph",
+            "@toy",
+            "--listen",
+            "0.0.0.0:0",
+            "--config",
+            config,
+        ],
+        2,
+        "`hosts` names none",
     );
     refused(
         &["--graph", "@toy", "--method", "qsrag"],
@@ -208,4 +263,63 @@ fn what_keeps_it_from_starting_is_told_with_a_hint() {
         shown.starts_with("wf-") && shown.trim().len() == 51,
         "{shown}"
     );
+}
+
+/// Queries that once ended the server, or held all of its threads.
+#[test]
+fn heavy_queries_of_strangers_end_at_their_limits_and_keep_nobody_waiting() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+    let lines: Vec<String> = (0..20_000)
+        .map(|i| format!("e{i}\tr{}\te{}\n", i % 5, (i * 7919) % 20_000))
+        .collect();
+    std::fs::write(path("big.tsv"), lines.concat()).unwrap();
+    let config = "[limits]\nsparql_seconds = 1.0\nsparql_workers = 2\nsparql_memory = 67108864\n";
+    std::fs::write(path("serve.toml"), config).unwrap();
+    let loaded = wherefore()
+        .args(["load", &path("big.tsv"), "--out", &path("big"), "--quiet"])
+        .output()
+        .unwrap();
+    assert!(loaded.status.success());
+    let graph = format!("big={}", path("big"));
+    let server =
+        started(wherefore().args(["serve", "--graph", &graph, "--config", &path("serve.toml")]));
+    let query = |text: &str| {
+        let form: String = (text.bytes()).map(|byte| format!("%{byte:02X}")).collect();
+        server.send("GET", &format!("/v1/sparql?query={form}"), "")
+    };
+    let pairs = "{ ?a ?p ?b . ?c ?q ?d }";
+    let heavy = [
+        (
+            format!("SELECT (MAX(STR(?a)) AS ?n) {pairs}"),
+            "out-of-time",
+        ),
+        (
+            format!("SELECT (GROUP_CONCAT(?b) AS ?n) {pairs}"),
+            "out-of-",
+        ),
+        (
+            format!("SELECT DISTINCT ?a ?d {pairs} ORDER BY ?a"),
+            "out-of-",
+        ),
+    ];
+    std::thread::scope(|scope| {
+        let query = &query;
+        let running: Vec<_> = (heavy.iter())
+            .map(|(text, code)| scope.spawn(move || (query(text), *code)))
+            .collect();
+        let asked = r#"{"question":"which r1 has e1?"}"#;
+        for _ in 0..5 {
+            let answer = server.send("POST", "/v1/ask", asked);
+            assert!(answer["status"].is_string(), "{answer}");
+        }
+        for thread in running {
+            let (reply, code) = thread.join().unwrap();
+            assert!(reply["code"].as_str().unwrap().starts_with(code), "{reply}");
+        }
+    });
+    let count = query("SELECT (COUNT(*) AS ?n) { ?a ?p ?b }");
+    assert_eq!(count["results"]["bindings"][0]["n"]["value"], "20000");
+    assert_eq!(server.send("GET", "/ready", "")["status"], "ready");
+    assert_eq!(server.end(), Some(0));
 }

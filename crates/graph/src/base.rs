@@ -14,12 +14,15 @@
 //! labels             u32 × entities           the entity that is its label, or none
 //! names.hashes       (hash, entity) sorted    normalised names
 //! names.order        u32                      entities in the order of their normalised names
+//! blocks.sums        a checksum for each block of the files above ([`crate::sums`])
 //! ```
 //!
 //! That is 20 bytes for each triple and 8 for each entity beside the dictionary. Opening maps the
-//! files and reads the manifest. Graphs of up to 8 MiB have all checksums verified at once;
-//! larger ones when asked ([`Store::check`]), and until then every number read from them is
-//! checked where it is used.
+//! files and reads the manifest. Graphs of up to 8 MiB have all checksums verified at once; in
+//! larger ones each block is held against its own when something in it is first read, so that no
+//! damaged row is answered from. Graphs that were written before there were sums of blocks are
+//! verified when asked ([`Store::check`](crate::Store::check)), and until then every number read
+//! from them is checked where it is used.
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -31,9 +34,10 @@ use crate::graph::{EntityId, RelationId};
 use crate::key;
 use crate::load::file;
 use crate::manifest::{MANIFEST, Manifest};
-use crate::mapped::Mapped;
 use crate::names::normalise;
-use crate::shape::{Shape, is_unnamed_key};
+use crate::shape::{Shape, is_unnamed_key, open};
+use crate::sums::{SUMS, Sums};
+use crate::verified::Verified;
 
 /// Graphs up to this size are verified whole when they are opened.
 pub(crate) const VERIFIED_WHEN_OPENED: u64 = 8 << 20;
@@ -53,13 +57,28 @@ pub(crate) struct Base {
     pub(crate) stamp: Option<Stamp>,
     pub(crate) manifest: Manifest,
     pub(crate) shape: Shape,
-    labels: Mapped<u32>,
-    name_hashes: Mapped<[u32; 2]>,
+    labels: Verified<u32>,
+    name_hashes: Verified<[u32; 2]>,
     /// Filed entities in the order of their normalised names.
-    pub(crate) name_order: Mapped<u32>,
+    pub(crate) name_order: Verified<u32>,
+    /// What was verified of them, or is when it is read.
+    pub(crate) verification: Verification,
     pub(crate) label_relations: Vec<RelationId>,
     /// Label and alias relations, sorted.
     pub(crate) naming_relations: Vec<RelationId>,
+}
+
+/// How the files of a graph are held against their checksums.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verification {
+    /// All of them when they were opened.
+    WhenOpened,
+    /// Each block when something in it is first read.
+    EachBlock,
+    /// Not at all, for the graph is of a version that wrote no checksums of blocks. Ids and places
+    /// are checked where they are used.
+    OnlyWhenAsked,
 }
 
 /// What tells a file from the one that was there before under the same name.
@@ -97,25 +116,54 @@ pub(crate) fn name_hash(normalised: &str) -> u32 {
     (xxh3_64(normalised.as_bytes()) >> 32) as u32
 }
 
-/// The first place whose hash is not below `hash`.
+/// The first of `length` places whose hash is not below `hash`.
 ///
 /// Hashes are spread evenly, so a hash tells its place to within a few thousand: one page is
 /// touched where halving the whole would touch twenty.
-fn first_not_below(hashes: &[[u32; 2]], hash: u32) -> usize {
-    let below = |i: usize| hashes[i][0] < hash;
-    let guess = ((u64::from(hash) * hashes.len() as u64) >> 32) as usize;
+fn first_not_below(
+    length: usize,
+    hash: u32,
+    hash_at: impl Fn(usize) -> Result<u32>,
+) -> Result<usize> {
+    let below = |i: usize| Ok::<_, Error>(hash_at(i)? < hash);
+    let guess = ((u64::from(hash) * length as u64) >> 32) as usize;
     let (mut low, mut high, mut step) = (guess, guess, 512);
-    while low > 0 && !below(low - 1) {
+    while low > 0 && !below(low - 1)? {
         high = low;
         low = low.saturating_sub(step);
         step *= 2;
     }
-    while high < hashes.len() && below(high) {
+    while high < length && below(high)? {
         low = high;
-        high = (high + step).min(hashes.len());
+        high = (high + step).min(length);
         step *= 2;
     }
-    low + hashes[low..high].partition_point(|[h, _]| *h < hash)
+    while low < high {
+        let middle = (low + high) / 2;
+        if below(middle)? {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    Ok(low)
+}
+
+/// The sums of the blocks of all files; none if the graph has none.
+fn sums_of(data: &Path, manifest: &Manifest) -> Result<Option<Sums>> {
+    let Some(promised) = &manifest.sums else {
+        return Ok(None);
+    };
+    let sums = Sums::read(data, promised)?;
+    let fits = (manifest.files.iter())
+        .all(|f| sums.of(&f.name).is_some_and(|sums| sums.bytes() == f.bytes));
+    if !fits {
+        return Err(Error::Damaged {
+            path: data.join(SUMS),
+            reason: "it does not have the files of the manifest".into(),
+        });
+    }
+    Ok(Some(sums))
 }
 
 /// Whether there is no such file, be it that its folder is a file itself.
@@ -144,13 +192,20 @@ impl Base {
             }
         }
         let small = manifest.files.iter().map(|f| f.bytes).sum::<u64>() <= verified;
-        if small {
-            for promised in &manifest.files {
+        let (verification, sums) = if small {
+            for promised in manifest.files.iter().chain(&manifest.sums) {
                 file::check(&data, promised)?;
             }
-        }
-        let shape = Shape::open(&data, &manifest.counts, manifest.kinds)?;
-        let labels = Mapped::<u32>::open(&data.join("labels"))?;
+            (Verification::WhenOpened, None)
+        } else {
+            match sums_of(&data, &manifest)? {
+                Some(sums) => (Verification::EachBlock, Some(sums)),
+                None => (Verification::OnlyWhenAsked, None),
+            }
+        };
+        let sums = sums.as_ref();
+        let shape = Shape::open(&data, &manifest.counts, manifest.kinds, sums)?;
+        let labels: Verified<u32> = open(&data, "labels", sums)?;
         if !labels.is_empty() && labels.len() != shape.entities.len() {
             return Err(Error::Damaged {
                 path: data.join("labels"),
@@ -180,14 +235,24 @@ impl Base {
             path: path.to_owned(),
             stamp,
             labels,
-            name_hashes: Mapped::open(&data.join("names.hashes"))?,
-            name_order: Mapped::open(&data.join("names.order"))?,
+            name_hashes: open(&data, "names.hashes", sums)?,
+            name_order: open(&data, "names.order", sums)?,
+            verification,
             label_relations,
             naming_relations,
             shape,
             manifest,
             data,
         })
+    }
+
+    /// An error if a file is shorter than when it was opened: reading beyond its end would end
+    /// the process.
+    pub(crate) fn is_there(&self) -> Result<()> {
+        self.shape.is_there()?;
+        self.labels.is_there()?;
+        self.name_hashes.is_there()?;
+        self.name_order.is_there()
     }
 
     pub(crate) fn entities(&self) -> usize {
@@ -211,18 +276,16 @@ impl Base {
     }
 
     /// The entity that is the label of this one.
-    pub(crate) fn label(&self, entity: EntityId) -> Option<EntityId> {
-        self.labels
-            .get(entity.index())
-            .filter(|&&id| id != NONE)
-            .map(|&id| EntityId(id))
+    pub(crate) fn label(&self, entity: EntityId) -> Result<Option<EntityId>> {
+        let found = self.labels.at(entity.index())?;
+        Ok(found.filter(|&id| id != NONE).map(EntityId))
     }
 
     /// The entity with the relation's key.
     pub(crate) fn twin(&self, relation: RelationId) -> Result<Option<EntityId>> {
-        match self.shape.relation_entities.get(relation.index()) {
-            Some(&NONE) => Ok(None),
-            Some(&id) if (id as usize) < self.shape.entities.len() => Ok(Some(EntityId(id))),
+        match self.shape.relation_entities.at(relation.index())? {
+            Some(NONE) => Ok(None),
+            Some(id) if (id as usize) < self.shape.entities.len() => Ok(Some(EntityId(id))),
             _ => Err(Error::NoSuchRelation {
                 id: relation.0,
                 bound: self.shape.relations.len(),
@@ -250,7 +313,7 @@ impl Base {
         let mut bytes = Vec::new();
         self.shape.key(entity, &mut bytes)?;
         if !self.shape.is_literal(entity) {
-            return Ok(self.label(entity).is_none() && !is_unnamed_key(&bytes));
+            return Ok(self.label(entity)?.is_none() && !is_unnamed_key(&bytes));
         }
         let naming = &self.naming_relations;
         Ok(bytes.len() <= LONGEST_VALUE
@@ -259,13 +322,16 @@ impl Base {
     }
 
     /// Entities that may be filed under this normalised name: those of its hash.
-    pub(crate) fn filed_under(&self, normalised: &str) -> impl Iterator<Item = EntityId> + '_ {
+    pub(crate) fn filed_under(&self, normalised: &str) -> Result<Vec<EntityId>> {
         let hash = name_hash(normalised);
-        let from = first_not_below(&self.name_hashes, hash);
-        self.name_hashes[from..]
-            .iter()
-            .take_while(move |[h, _]| *h == hash)
-            .map(|&[_, id]| EntityId(id))
+        let hash_at = |place| Ok(self.name_hashes.at(place)?.unwrap_or_default()[0]);
+        let mut place = first_not_below(self.name_hashes.len(), hash, hash_at)?;
+        let mut found = Vec::new();
+        while let Some([_, id]) = self.name_hashes.at(place)?.filter(|[h, _]| *h == hash) {
+            found.push(EntityId(id));
+            place += 1;
+        }
+        Ok(found)
     }
 
     /// The normal form under which an entity is filed.
@@ -289,7 +355,7 @@ mod tests {
             hashes.sort_unstable();
             let pairs: Vec<[u32; 2]> = hashes.into_iter().map(|h| [h, 0]).collect();
             prop_assert_eq!(
-                first_not_below(&pairs, probe),
+                first_not_below(pairs.len(), probe, |i| Ok(pairs[i][0])).unwrap(),
                 pairs.partition_point(|[h, _]| *h < probe)
             );
         }

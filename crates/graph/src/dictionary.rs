@@ -16,8 +16,9 @@
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
-use crate::load::file::{FileInfo, Output};
-use crate::mapped::Mapped;
+use crate::load::file::{Output, Written};
+use crate::sums::Sums;
+use crate::verified::Verified;
 
 const BLOCK: usize = 16;
 
@@ -98,7 +99,7 @@ impl DictionaryWriter {
         Ok(())
     }
 
-    pub(crate) fn finish(mut self) -> Result<[FileInfo; 2]> {
+    pub(crate) fn finish(mut self) -> Result<[Written; 2]> {
         self.blocks.write(&self.written.to_le_bytes())?;
         Ok([self.text.finish()?, self.blocks.finish()?])
     }
@@ -109,18 +110,23 @@ impl DictionaryWriter {
 pub(crate) struct Dictionary {
     path: PathBuf,
     count: usize,
-    text: Mapped<u8>,
-    blocks: Mapped<u64>,
+    text: Verified<u8>,
+    blocks: Verified<u64>,
 }
 
 impl Dictionary {
-    pub(crate) fn open(folder: &Path, name: &str, count: usize) -> Result<Self> {
-        let path = folder.join(format!("{name}.text"));
-        let text = Mapped::<u8>::open(&path)?;
-        let blocks = Mapped::<u64>::open(&folder.join(format!("{name}.blocks")))?;
-        if blocks.len() != count.div_ceil(BLOCK) + 1
-            || blocks.last().copied() != Some(text.len() as u64)
-        {
+    pub(crate) fn open(
+        folder: &Path,
+        name: &str,
+        count: usize,
+        sums: Option<&Sums>,
+    ) -> Result<Self> {
+        let (text, blocks) = (format!("{name}.text"), format!("{name}.blocks"));
+        let path = folder.join(&text);
+        let text = Verified::<u8>::open(&path, sums.and_then(|s| s.of(&text)))?;
+        let sums = sums.and_then(|s| s.of(&blocks));
+        let blocks = Verified::<u64>::open(&folder.join(blocks), sums)?;
+        if blocks.len() != count.div_ceil(BLOCK) + 1 || blocks.last()? != Some(text.len() as u64) {
             return Err(Error::Damaged {
                 path,
                 reason: format!("it does not hold {count} strings"),
@@ -136,6 +142,12 @@ impl Dictionary {
 
     pub(crate) fn len(&self) -> usize {
         self.count
+    }
+
+    /// An error if a file is shorter than when it was opened.
+    pub(crate) fn is_there(&self) -> Result<()> {
+        self.text.is_there()?;
+        self.blocks.is_there()
     }
 
     /// Writes string `id` into `out`.
@@ -210,11 +222,14 @@ impl Dictionary {
     }
 
     fn bytes(&self, block: usize) -> Result<&[u8]> {
-        let at = |i: usize| self.blocks.get(i).and_then(|&b| usize::try_from(b).ok());
-        at(block)
-            .zip(at(block + 1))
-            .and_then(|(from, to)| self.text.get(from..to))
-            .ok_or_else(|| self.damaged("a block outside the file"))
+        let outside = || self.damaged("a block outside the file");
+        let Some(&[from, to]) = self.blocks.slice(block..block + 2)? else {
+            return Err(outside());
+        };
+        match (usize::try_from(from), usize::try_from(to)) {
+            (Ok(from), Ok(to)) => self.text.slice(from..to)?.ok_or_else(outside),
+            _ => Err(outside()),
+        }
     }
 
     /// The first string of a block.
@@ -279,7 +294,7 @@ mod tests {
             writer.push(s).unwrap();
         }
         writer.finish().unwrap();
-        let dictionary = Dictionary::open(dir.path(), "d", strings.len()).unwrap();
+        let dictionary = Dictionary::open(dir.path(), "d", strings.len(), None).unwrap();
         (dir, dictionary)
     }
 
@@ -321,7 +336,7 @@ mod tests {
             let at = at.index(bytes.len());
             bytes[at] = byte;
             std::fs::write(&path, bytes).unwrap();
-            let dictionary = Dictionary::open(dir.path(), "d", strings.len()).unwrap();
+            let dictionary = Dictionary::open(dir.path(), "d", strings.len(), None).unwrap();
             let mut out = Vec::new();
             for id in 0..strings.len() {
                 let _ = dictionary.get(id, &mut out);

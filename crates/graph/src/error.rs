@@ -53,6 +53,21 @@ pub enum Error {
         reason: String,
     },
 
+    /// Changes that were acknowledged are not whole in the log any more.
+    #[error("the change log `{path}` is damaged at byte {at}: {reason}; {} before that {} whole", changes(*whole), if *whole == 1 { "is" } else { "are" })]
+    DamagedLog {
+        /// The file.
+        path: PathBuf,
+        /// The first byte that cannot be used.
+        at: u64,
+        /// Bytes from there to the end.
+        bytes: u64,
+        /// Changes before it.
+        whole: u64,
+        /// What is wrong with it.
+        reason: String,
+    },
+
     /// An entity id that this graph does not have.
     #[error("entity id {id} is outside the graph, which has {bound} entities")]
     NoSuchEntity {
@@ -176,6 +191,29 @@ pub enum Error {
         reason: String,
     },
 
+    /// A service file that the user did not agree to.
+    #[error(
+        "the service file `{file}` is not trusted: it sends questions to `{host}`{}",
+        told_variables(variables)
+    )]
+    Untrusted {
+        /// The file.
+        file: PathBuf,
+        /// Where questions would go.
+        host: String,
+        /// Environment variables whose values would go along.
+        variables: Vec<String>,
+    },
+
+    /// The user's list of trusted service files cannot be used.
+    #[error("the list of trusted services `{path}` cannot be used: {reason}")]
+    BadTrustList {
+        /// The list.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+
     /// A SPARQL service does not answer.
     #[error("the service `{url}` cannot be reached: {reason}")]
     ServiceUnreachable {
@@ -223,6 +261,26 @@ pub enum Error {
         limit_ms: u128,
     },
 
+    /// The work needed more memory than it may have.
+    #[error("{what} needed more memory than its limit of {} MiB", limit >> 20)]
+    OutOfMemory {
+        /// What was running.
+        what: &'static str,
+        /// The limit in bytes.
+        limit: u64,
+    },
+
+    /// The answer has more bytes than are wanted.
+    #[error("the answer is larger than its limit of {limit} bytes")]
+    AnswerTooLarge {
+        /// The limit in bytes.
+        limit: u64,
+    },
+
+    /// The process that ran a query ended without an answer.
+    #[error("the process of the SPARQL query failed: {0}")]
+    WorkerFailed(String),
+
     /// The work was stopped from outside.
     #[error("stopped")]
     Stopped,
@@ -256,6 +314,11 @@ impl Error {
                 "load the source files again with `wherefore load FILE --replace --out {}`",
                 graph_of(path).display()
             )),
+            Error::DamagedLog { path, .. } => Some(format!(
+                "`wherefore repair {}` tells what can be saved; with `--write` it saves it and \
+                 keeps the damaged log",
+                graph_of(path).display()
+            )),
             Error::OutputExists { is_graph: true, .. } => {
                 Some("add `--replace` to put the new graph in its place".into())
             }
@@ -283,6 +346,25 @@ impl Error {
             Error::BadService { .. } => {
                 Some("`docs/remote.md` shows what a service's file may say".into())
             }
+            Error::Untrusted {
+                file, variables, ..
+            } => {
+                let secrets = match variables.is_empty() {
+                    true => "",
+                    false => " and with these secrets",
+                };
+                Some(format!(
+                    "if you trust this host with your questions{secrets}, type `wherefore trust \
+                     {}`, or add `--trust` for this once; a server's configuration says `trust = \
+                     true` beside the graph's `path`",
+                    file.display()
+                ))
+            }
+            Error::BadTrustList { path, .. } => Some(format!(
+                "mend or remove `{}`, and trust services again with `wherefore trust GRAPH`; \
+                 `--trust` does without the list",
+                path.display()
+            )),
             Error::ServiceUnreachable { .. } => Some(
                 "see whether it runs and the address is right; `limits.timeout_s` in its file \
                  gives it more time"
@@ -311,6 +393,10 @@ impl Error {
                 Some("open it again, or raise `limits.entities` in its file".into())
             }
             Error::OutOfTime { .. } => Some("ask for less, or raise `--timeout`".into()),
+            Error::OutOfMemory { .. } => Some(
+                "ask for less: sort, group or join fewer rows; `--memory` raises the limit".into(),
+            ),
+            Error::AnswerTooLarge { .. } => Some("ask for fewer rows, with `LIMIT`".into()),
             Error::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
                 Some("free some space; the old graph, if any, is untouched".into())
             }
@@ -318,12 +404,39 @@ impl Error {
         }
     }
 
+    /// Whether a file is not what was written: what was read before may still be right, but the
+    /// folder is not to be relied on.
+    pub fn is_damage(&self) -> bool {
+        matches!(self, Error::Damaged { .. } | Error::DamagedLog { .. })
+    }
+
     /// Whether the fault lies in our own code rather than in what the user gave us.
     pub fn is_internal(&self) -> bool {
         matches!(
             self,
-            Error::NoSuchEntity { .. } | Error::NoSuchRelation { .. }
+            Error::NoSuchEntity { .. } | Error::NoSuchRelation { .. } | Error::WorkerFailed(_)
         )
+    }
+}
+
+/// ` with the values of the environment variables `A` and `B``, or nothing.
+fn told_variables(names: &[String]) -> String {
+    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    match names.as_slice() {
+        [] => String::new(),
+        [one] => format!(" with the value of the environment variable {one}"),
+        [first @ .., last] => format!(
+            " with the values of the environment variables {} and {last}",
+            first.join(", ")
+        ),
+    }
+}
+
+fn changes(count: u64) -> String {
+    match count {
+        0 => "no changes".into(),
+        1 => "1 change".into(),
+        n => format!("{n} changes"),
     }
 }
 

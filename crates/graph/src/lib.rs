@@ -16,17 +16,23 @@ mod memory;
 pub mod names;
 mod pagerank;
 mod paths;
+pub mod private;
 mod shape;
 pub mod sparql;
 mod store;
 mod subgraph;
+mod sums;
 pub mod toy;
+mod verified;
 
+pub use base::Verification;
 pub use changes::compact::{CompactReport, compact};
 pub use changes::edit::{ChangeReport, ChangeSet};
 pub use changes::log::{Action, LogCut};
+pub use changes::repair::{DamagedFile, LogReport, LostRecord, RepairReport, repair};
 pub use endpoint::{
-    LabelReport, Method, Search, Service, ServiceConfig, ServiceLimits, index_labels,
+    LabelReport, Method, Search, Service, ServiceConfig, ServiceLimits, Trust, Trusted,
+    TrustedServices, index_labels,
 };
 pub use error::{Error, Result};
 pub use expand::{Cut, CutHub, Expanded, Expander, Expansion, expand};
@@ -34,6 +40,7 @@ pub use graph::{
     Adjacency, Direction, Edge, EntityId, Graph, Literal, LiteralKind, NameMatch, RelationId, Term,
     Triple,
 };
+pub use load::file::FileInfo;
 pub use load::{
     Format, Input, LEAST_MEMORY, LoadOptions, LoadProgress, LoadReport, LoadStep, Mistake,
     TableOptions, load,
@@ -50,3 +57,5 @@ pub use paths::{
 };
 pub use store::{Pending, Store};
 pub use subgraph::Subgraph;
+pub use sums::{BlockGuard, FileSums, SUMS, Sums};
+pub use verified::Verified;

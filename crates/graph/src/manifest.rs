@@ -63,6 +63,9 @@ pub(crate) struct Manifest {
     #[serde(default = "english")]
     pub(crate) language: String,
     pub(crate) files: Vec<FileInfo>,
+    /// The file with the checksums of the files' blocks; older graphs have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) sums: Option<FileInfo>,
 }
 
 /// What older graphs, which do not say it, were mostly loaded with.
@@ -123,8 +126,19 @@ impl Manifest {
                 found: u32::try_from(found).unwrap_or(u32::MAX),
                 supported: FORMAT,
             }),
-            _ => serde_json::from_value(envelope.manifest)
-                .map_err(|e| damaged(format!("it does not parse: {e}"))),
+            _ => {
+                let manifest: Self = serde_json::from_value(envelope.manifest)
+                    .map_err(|e| damaged(format!("it does not parse: {e}")))?;
+                let names = (manifest.files.iter()).map(|file| &file.name);
+                if let Some(name) = names.chain([&manifest.folder]).find(|n| !is_plain(n)) {
+                    return Err(damaged(format!(
+                        "it names `{name}`, which is no plain name inside the folder"
+                    )));
+                }
+                stays_inside(graph, graph)?;
+                stays_inside(graph, &manifest.data(graph))?;
+                Ok(manifest)
+            }
         }
     }
 
@@ -151,6 +165,46 @@ impl Manifest {
     }
 }
 
+/// Whether a name is that of one thing in a folder: whoever made a graph does not choose where
+/// else we read and write.
+fn is_plain(name: &str) -> bool {
+    let path = Path::new(name);
+    let mut parts = path.components();
+    matches!(
+        (parts.next(), parts.next()),
+        (Some(std::path::Component::Normal(part)), None) if part == name
+    ) && !name.contains(['/', '\\', '\0'])
+}
+
+/// Refuses links in `folder` that lead out of the graph, for the same reason. A folder that is not
+/// there has none.
+pub(crate) fn stays_inside(graph: &Path, folder: &Path) -> Result<()> {
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return Ok(());
+    };
+    let mut home = None;
+    for entry in entries {
+        let entry = entry.map_err(Error::io("read", folder))?;
+        let kind = entry.file_type().map_err(Error::io("read", folder))?;
+        if !kind.is_symlink() {
+            continue;
+        }
+        let home = match &home {
+            Some(home) => home,
+            None => home.insert(std::fs::canonicalize(graph).map_err(Error::io("read", graph))?),
+        };
+        let path = entry.path();
+        // a link to nothing would become something when it is written to
+        if !std::fs::canonicalize(&path).is_ok_and(|target| target.starts_with(home)) {
+            return Err(Error::Damaged {
+                path,
+                reason: "it is a link that leads out of the graph's folder".into(),
+            });
+        }
+    }
+    Ok(())
+}
+
 fn checksum(manifest: &serde_json::Value) -> String {
     hex(xxh3_64(manifest.to_string().as_bytes()))
 }
@@ -166,5 +220,99 @@ pub(crate) fn sync_folder(path: &Path) -> Result<()> {
             _ => Ok(()),
         },
         Err(_) => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Store;
+    use crate::load::{Input, LoadOptions, load};
+
+    fn graph() -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, graph) = (folder.path().join("a.tsv"), folder.path().join("graph"));
+        std::fs::write(&file, "a\tr\tb\n").unwrap();
+        load(
+            &[Input::File(file)],
+            &graph,
+            &LoadOptions::default(),
+            &|_| {},
+        )
+        .unwrap();
+        (folder, graph)
+    }
+
+    #[test]
+    fn names_that_lead_out_of_the_folder_are_refused() {
+        let (_folder, graph) = graph();
+        let good = Manifest::read(&graph).unwrap();
+        let outside = graph.parent().unwrap().join("elsewhere");
+        std::fs::rename(good.data(&graph), &outside).unwrap();
+        let absolute = outside.to_string_lossy().into_owned();
+        for name in [
+            "../elsewhere",
+            &absolute,
+            "..",
+            ".",
+            "",
+            "a/b",
+            "a\\b",
+            "./data",
+        ] {
+            let mut bad = good.clone();
+            bad.folder = name.to_owned();
+            bad.publish(&graph).unwrap();
+            let error = Store::open(&graph).unwrap_err();
+            assert!(error.to_string().contains("no plain name"), "{error}");
+            let mut bad = good.clone();
+            bad.files[0].name = name.to_owned();
+            bad.publish(&graph).unwrap();
+            let error = Store::open(&graph).unwrap_err();
+            assert!(matches!(error, Error::Damaged { .. }), "{error}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_that_lead_out_of_the_folder_are_refused() {
+        use std::os::unix::fs::symlink;
+        let (folder, graph) = graph();
+        let manifest = Manifest::read(&graph).unwrap();
+        let target = folder.path().join("target");
+        std::fs::write(&target, "mine").unwrap();
+        let data = manifest.data(&graph);
+        for (link, target) in [
+            (data.join("changes.log"), target.clone()),
+            (graph.join("graph.json.part"), target.clone()),
+            // made by whoever writes to it
+            (graph.join("index"), folder.path().join("new")),
+        ] {
+            symlink(&target, &link).unwrap();
+            let error = Store::open(&graph).unwrap_err();
+            assert!(error.to_string().contains("leads out"), "{error}");
+            let options = LoadOptions {
+                replace: true,
+                ..LoadOptions::default()
+            };
+            let source = Input::File(folder.path().join("a.tsv"));
+            if !link.starts_with(&data) {
+                load(&[source], &graph, &options, &|_| {}).unwrap_err();
+            }
+            std::fs::remove_file(&link).unwrap();
+        }
+        assert_eq!(std::fs::read_to_string(&target).unwrap(), "mine");
+        // the folder of the files itself
+        let moved = folder.path().join("moved");
+        std::fs::rename(&data, &moved).unwrap();
+        symlink(&moved, &data).unwrap();
+        assert!(Store::open(&graph).is_err());
+        // a link to a whole graph is the user's own
+        std::fs::remove_file(&data).unwrap();
+        std::fs::rename(&moved, &data).unwrap();
+        symlink(&graph, folder.path().join("link")).unwrap();
+        assert!(Store::open(folder.path().join("link")).is_ok());
+        symlink("graph.json", graph.join("same")).unwrap();
+        assert!(Store::open(&graph).is_ok());
     }
 }

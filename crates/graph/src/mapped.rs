@@ -27,6 +27,11 @@ impl<T: Pod> Mapped<T> {
     /// Maps a file whose length must be a multiple of `T`'s.
     pub fn open(path: &Path) -> Result<Self> {
         let file = File::open(path).map_err(Error::io("open", path))?;
+        Self::of_file(&file, path)
+    }
+
+    /// Maps a file that is open already.
+    pub(crate) fn of_file(file: &File, path: &Path) -> Result<Self> {
         let bytes = file.metadata().map_err(Error::io("read", path))?.len();
         if bytes % size_of::<T>() as u64 != 0 {
             return Err(Error::Damaged {
@@ -43,7 +48,7 @@ impl<T: Pod> Mapped<T> {
             )]
             // SAFETY: the files of a graph and of its index are written aside, renamed when complete
             // and never changed in place afterwards, so the mapped bytes do not change under us.
-            let map = unsafe { Mmap::map(&file) }.map_err(Error::io("map", path))?;
+            let map = unsafe { Mmap::map(file) }.map_err(Error::io("map", path))?;
             Some(map)
         };
         Ok(Self {
@@ -56,6 +61,7 @@ impl<T: Pod> Mapped<T> {
 impl<T: Pod> Deref for Mapped<T> {
     type Target = [T];
 
+    #[inline]
     fn deref(&self) -> &[T] {
         match &self.map {
             // a map begins at a page, so it is aligned; the length was checked when it was opened

@@ -9,8 +9,9 @@ use crate::error::{Error, Result};
 use crate::graph::{Edge, EntityId, RelationId, Triple};
 use crate::key;
 use crate::manifest::Counts;
-use crate::mapped::Mapped;
 use crate::names::{is_machine_id, local_part, readable};
+use crate::sums::Sums;
+use crate::verified::Verified;
 
 /// Triples and dictionaries: all but names.
 #[derive(Debug)]
@@ -20,9 +21,9 @@ pub(crate) struct Shape {
     pub(crate) relations: Dictionary,
     pub(crate) outgoing: Rows,
     pub(crate) incoming: Rows,
-    relation_starts: Mapped<u32>,
-    relation_places: Mapped<u32>,
-    pub(crate) relation_entities: Mapped<u32>,
+    relation_starts: Verified<u32>,
+    relation_places: Verified<u32>,
+    pub(crate) relation_entities: Verified<u32>,
     pub(crate) kinds: [u32; 5],
 }
 
@@ -30,17 +31,22 @@ pub(crate) struct Shape {
 #[derive(Debug)]
 pub(crate) struct Rows {
     path: PathBuf,
-    offsets: Mapped<u32>,
-    edges: Mapped<Edge>,
+    offsets: Verified<u32>,
+    edges: Verified<Edge>,
     bounds: (usize, usize),
 }
 
 impl Rows {
-    fn open(folder: &Path, name: &str, bounds: (usize, usize)) -> Result<Self> {
+    fn open(
+        folder: &Path,
+        name: &str,
+        bounds: (usize, usize),
+        sums: Option<&Sums>,
+    ) -> Result<Self> {
         let path = folder.join(format!("{name}.edges"));
-        let edges = Mapped::<Edge>::open(&path)?;
-        let offsets = Mapped::<u32>::open(&folder.join(format!("{name}.offsets")))?;
-        if offsets.len() != bounds.0 + 1 || offsets.last().copied() != Some(edges.len() as u32) {
+        let edges: Verified<Edge> = open(folder, &format!("{name}.edges"), sums)?;
+        let offsets: Verified<u32> = open(folder, &format!("{name}.offsets"), sums)?;
+        if offsets.len() != bounds.0 + 1 || offsets.last()? != Some(edges.len() as u32) {
             return Err(Error::Damaged {
                 path,
                 reason: "it does not hold what its offsets say".into(),
@@ -56,7 +62,7 @@ impl Rows {
 
     pub(crate) fn range(&self, entity: EntityId) -> Result<Range<usize>> {
         let i = entity.index();
-        match self.offsets.get(i..i + 2) {
+        match self.offsets.slice(i..i + 2)? {
             Some(&[from, to]) => Ok(from as usize..to as usize),
             _ => Err(Error::NoSuchEntity {
                 id: entity.0,
@@ -69,8 +75,14 @@ impl Rows {
     /// hub of millions is not read for the sake of a few.
     pub(crate) fn row(&self, entity: EntityId) -> Result<&[Edge]> {
         self.edges
-            .get(self.range(entity)?)
+            .slice(self.range(entity)?)?
             .ok_or_else(|| self.damaged())
+    }
+
+    /// An error if a file is shorter than when it was opened.
+    fn is_there(&self) -> Result<()> {
+        self.offsets.is_there()?;
+        self.edges.is_there()
     }
 
     /// The edges of one relation. Looks at no other edge: a hub may have millions.
@@ -93,8 +105,23 @@ impl Rows {
     }
 }
 
+/// Opens a file, with its sums where there are some.
+pub(crate) fn open<T: bytemuck::Pod>(
+    folder: &Path,
+    name: &str,
+    sums: Option<&Sums>,
+) -> Result<Verified<T>> {
+    Verified::open(&folder.join(name), sums.and_then(|sums| sums.of(name)))
+}
+
 impl Shape {
-    pub(crate) fn open(folder: &Path, counts: &Counts, kinds: [u32; 5]) -> Result<Self> {
+    /// Opens the files; with sums, what is read of them is verified.
+    pub(crate) fn open(
+        folder: &Path,
+        counts: &Counts,
+        kinds: [u32; 5],
+        sums: Option<&Sums>,
+    ) -> Result<Self> {
         let damaged = |name: &str| Error::Damaged {
             path: folder.join(name),
             reason: "its length is not what the manifest says".into(),
@@ -102,13 +129,13 @@ impl Shape {
         let bounds = (counts.entities as usize, counts.relations as usize);
         let shape = Self {
             folder: folder.to_owned(),
-            entities: Dictionary::open(folder, "entities", bounds.0)?,
-            relations: Dictionary::open(folder, "relations", bounds.1)?,
-            outgoing: Rows::open(folder, "outgoing", bounds)?,
-            incoming: Rows::open(folder, "incoming", bounds)?,
-            relation_starts: Mapped::open(&folder.join("by-relation.offsets"))?,
-            relation_places: Mapped::open(&folder.join("by-relation.places"))?,
-            relation_entities: Mapped::open(&folder.join("relation-entities"))?,
+            entities: Dictionary::open(folder, "entities", bounds.0, sums)?,
+            relations: Dictionary::open(folder, "relations", bounds.1, sums)?,
+            outgoing: Rows::open(folder, "outgoing", bounds, sums)?,
+            incoming: Rows::open(folder, "incoming", bounds, sums)?,
+            relation_starts: open(folder, "by-relation.offsets", sums)?,
+            relation_places: open(folder, "by-relation.places", sums)?,
+            relation_entities: open(folder, "relation-entities", sums)?,
             kinds,
         };
         let triples = counts.triples as usize;
@@ -127,6 +154,17 @@ impl Shape {
         Ok(shape)
     }
 
+    /// An error if a file is shorter than when it was opened.
+    pub(crate) fn is_there(&self) -> Result<()> {
+        self.entities.is_there()?;
+        self.relations.is_there()?;
+        self.outgoing.is_there()?;
+        self.incoming.is_there()?;
+        self.relation_starts.is_there()?;
+        self.relation_places.is_there()?;
+        self.relation_entities.is_there()
+    }
+
     pub(crate) fn outgoing(&self, entity: EntityId) -> Result<&[Edge]> {
         self.outgoing.row(entity)
     }
@@ -140,43 +178,68 @@ impl Shape {
         &self,
         relation: RelationId,
     ) -> Result<impl Iterator<Item = Result<Triple>> + '_> {
-        let places = self.places(relation)?;
+        let mut places = self.places(relation)?;
         let mut walk = HeadWalk {
             offsets: &self.outgoing.offsets,
             head: 0,
         };
-        Ok(places.iter().map(move |&place| {
-            let edge = self
-                .outgoing
-                .edges
-                .get(place as usize)
-                .ok_or_else(|| self.outgoing.damaged())?;
-            let head = walk.head_of(place).ok_or_else(|| self.outgoing.damaged())?;
-            if edge.entity.index() >= self.outgoing.bounds.0 {
-                return Err(self.outgoing.damaged());
+        // so many at a time: whoever wants a few of a relation's millions does not read all
+        const TOGETHER: usize = 1024;
+        let mut some: &[u32] = &[];
+        let mut next = move || -> Result<Option<Triple>> {
+            if some.is_empty() {
+                let end = places.end.min(places.start + TOGETHER);
+                let found = self.relation_places.slice(places.start..end)?;
+                some = found.ok_or_else(|| self.points_outside())?;
+                places.start = end;
             }
-            Ok(Triple {
+            let Some((&place, rest)) = some.split_first() else {
+                return Ok(None);
+            };
+            some = rest;
+            let damaged = || self.outgoing.damaged();
+            let edge = self.outgoing.edges.at(place as usize)?;
+            let edge = edge.ok_or_else(damaged)?;
+            let head = walk.head_of(place)?.ok_or_else(damaged)?;
+            if edge.entity.index() >= self.outgoing.bounds.0 {
+                return Err(damaged());
+            }
+            Ok(Some(Triple {
                 head,
                 relation,
                 tail: edge.entity,
-            })
+            }))
+        };
+        let mut failed = false;
+        Ok(std::iter::from_fn(move || {
+            if failed {
+                return None;
+            }
+            let found = next();
+            failed = found.is_err();
+            found.transpose()
         }))
     }
 
-    pub(crate) fn places(&self, relation: RelationId) -> Result<&[u32]> {
+    /// Which of the places belong to a relation.
+    pub(crate) fn places(&self, relation: RelationId) -> Result<Range<usize>> {
         let i = relation.index();
-        match self.relation_starts.get(i..i + 2) {
-            Some(&[from, to]) => self
-                .relation_places
-                .get(from as usize..to as usize)
-                .ok_or_else(|| Error::Damaged {
-                    path: self.folder.join("by-relation.offsets"),
-                    reason: "it points outside".into(),
-                }),
-            _ => Err(Error::NoSuchRelation {
+        match self.relation_starts.slice(i..i + 2)? {
+            Some(&[from, to]) if from <= to && to as usize <= self.relation_places.len() => {
+                Ok(from as usize..to as usize)
+            }
+            Some(_) => Err(self.points_outside()),
+            None => Err(Error::NoSuchRelation {
                 id: relation.0,
                 bound: self.relations.len(),
             }),
+        }
+    }
+
+    fn points_outside(&self) -> Error {
+        Error::Damaged {
+            path: self.folder.join("by-relation.offsets"),
+            reason: "it points outside".into(),
         }
     }
 
@@ -225,22 +288,28 @@ impl Shape {
 
 /// Finds the head of each place, for places that ascend.
 struct HeadWalk<'a> {
-    offsets: &'a [u32],
+    offsets: &'a Verified<u32>,
     head: usize,
 }
 
 impl HeadWalk<'_> {
-    fn head_of(&mut self, place: u32) -> Option<EntityId> {
+    fn head_of(&mut self, place: u32) -> Result<Option<EntityId>> {
         // rows are short and places close: gallop forward, then search in between
-        let rest = self.offsets.get(self.head + 1..)?;
+        let first = self.head + 1;
+        let Some(rest) = self.offsets.len().checked_sub(first) else {
+            return Ok(None);
+        };
         let mut step = 1;
-        while step < rest.len() && rest[step - 1] <= place {
+        while step < rest && (self.offsets.at(first + step - 1)?).is_some_and(|end| end <= place) {
             step *= 2;
         }
         let from = step / 2;
-        let to = step.min(rest.len());
-        self.head += from + rest[from..to].partition_point(|&end| end <= place);
-        (self.head + 1 < self.offsets.len()).then_some(EntityId(self.head as u32))
+        let to = step.min(rest);
+        let between = self.offsets.slice(first + from..first + to)?;
+        let between = between.unwrap_or_default();
+        self.head += from + between.partition_point(|&end| end <= place);
+        let found = self.head + 1 < self.offsets.len();
+        Ok(found.then_some(EntityId(self.head as u32)))
     }
 }
 

@@ -9,9 +9,9 @@ use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::base::{Base, Stamp, VERIFIED_WHEN_OPENED};
+use crate::base::{Base, Stamp, VERIFIED_WHEN_OPENED, Verification};
 use crate::changes::Changes;
-use crate::changes::log::{LOG, LogCut, WriteLock};
+use crate::changes::log::{self, LOG, LogCut, Position, WriteLock};
 use crate::error::{Error, Result};
 use crate::graph::{Adjacency, Edge, EntityId, Graph, NameMatch, RelationId, Term, Triple};
 use crate::key;
@@ -38,7 +38,7 @@ pub struct Pending {
     pub removed: u64,
     /// Bytes of the log.
     pub bytes: u64,
-    /// Where the log stops making sense, if it does.
+    /// The end of the log, if it is part of a change that was never acknowledged.
     pub cut: Option<LogCut>,
 }
 
@@ -48,58 +48,65 @@ impl Store {
         Self::open_with(path.as_ref(), VERIFIED_WHEN_OPENED)
     }
 
-    fn open_with(path: &Path, verified: u64) -> Result<Self> {
+    pub(crate) fn open_with(path: &Path, verified: u64) -> Result<Self> {
         // a graph that is replaced between reading its manifest and opening its files: once more,
         // and again, for changes may be folded in at any time
-        let mut left = 5;
-        loop {
+        for _ in 0..5 {
             match Self::open_once(path, verified) {
-                Err(Error::Io { source, .. })
-                    if left > 0 && source.kind() == std::io::ErrorKind::NotFound =>
-                {
-                    left -= 1;
-                }
-                result => return result,
+                Ok(None) => {}
+                Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {}
+                opened => return opened.transpose().unwrap_or_else(|| Err(replaced(path))),
             }
         }
+        let opened = Self::open_once(path, verified).transpose();
+        opened.unwrap_or_else(|| Err(replaced(path)))
     }
 
-    fn open_once(path: &Path, verified: u64) -> Result<Self> {
+    /// Opens the graph; none if another one took its place meanwhile.
+    fn open_once(path: &Path, verified: u64) -> Result<Option<Self>> {
         let base = Base::open(path, verified)?;
         let mut changes = Changes::none(&base)?;
-        changes.read_on(&base)?;
-        if changes.cut.is_some() {
+        let mut read = changes.read_on(&base);
+        if read.is_ok() && changes.cut.is_some() {
             // somebody may be writing what is missing at this moment
             if WriteLock::is_held(path) {
                 changes.cut = None;
             } else {
-                changes.read_on(&base)?;
+                read = changes.read_on(&base);
             }
         }
-        Ok(Self {
+        // the log of files that were replaced is gone, or half gone
+        if Stamp::of(&path.join(MANIFEST))? != base.stamp {
+            return Ok(None);
+        }
+        read?;
+        Ok(Some(Self {
             base: Arc::new(base),
             changes: Arc::new(changes),
-        })
+        }))
     }
 
     /// The store as the folder is now, or none if it is as it was.
     ///
-    /// Looks at two files only, so it can be called before every question.
+    /// Looks at the lengths and times of a few files only, so it can be called before every
+    /// question. A file of the graph that was cut short is an error, and so is a damaged log.
     pub fn refreshed(&self) -> Result<Option<Self>> {
         let path = &self.base.path;
         if Stamp::of(&path.join(MANIFEST))? != self.base.stamp {
             return Self::open(path).map(Some);
         }
-        if Stamp::of(&self.base.data.join(LOG))? == self.changes.log {
+        self.base.is_there()?;
+        let log = Stamp::of(&self.base.data.join(LOG))?;
+        if log == self.changes.log {
             return Ok(None);
         }
+        // a log only grows: one that was touched and did not is another one, or damaged
+        if log.is_none_or(|log| log.bytes() <= self.changes.at.bytes) {
+            return Self::open(path).map(Some);
+        }
         let mut changes = Changes::clone(&self.changes);
-        changes.read_on(&self.base)?;
-        // a log that ends before what was read of it is another log
-        if changes
-            .log
-            .is_none_or(|log| log.bytes() < self.changes.at.bytes)
-        {
+        if changes.read_on(&self.base).is_err() {
+            // damaged, or replaced while it was read, or repaired: from the beginning
             return Self::open(path).map(Some);
         }
         Ok(Some(Self {
@@ -171,12 +178,22 @@ impl Store {
         self.base.manifest.files.iter().map(|f| f.bytes).sum()
     }
 
-    /// Reads every file and verifies its checksum; the first damaged one is the error.
+    /// Reads every file and the change log and verifies all checksums; the first damage is the
+    /// error.
     pub fn check(&self) -> Result<()> {
-        let files = &self.base.manifest.files;
-        files
-            .iter()
-            .try_for_each(|promised| file::check(&self.base.data, promised))
+        let manifest = &self.base.manifest;
+        let files = manifest.files.iter().chain(&manifest.sums);
+        for promised in files {
+            file::check(&self.base.data, promised)?;
+        }
+        let log = self.base.data.join(LOG);
+        log::read(&log, self.checksum(), Position::default(), |_| Ok(()))?;
+        Ok(())
+    }
+
+    /// How its files are held against their checksums.
+    pub fn verification(&self) -> Verification {
+        self.base.verification
     }
 
     /// Number of triples with this relation.
@@ -316,7 +333,7 @@ impl Store {
     }
 
     /// The label given by the graph, if there is one.
-    fn label_entity(&self, entity: EntityId) -> Option<EntityId> {
+    fn label_entity(&self, entity: EntityId) -> Result<Option<EntityId>> {
         self.changes.label(&self.base, entity)
     }
 
@@ -351,6 +368,11 @@ impl Store {
         }
         Ok(())
     }
+}
+
+/// A graph that somebody puts another one in the place of all the time.
+fn replaced(path: &Path) -> Error {
+    Error::io("open", path)(std::io::Error::other("it is replaced again and again"))
 }
 
 /// The edges of one relation in a sorted row. Looks at no other edge: a hub may have millions.
@@ -389,8 +411,9 @@ impl Adjacency for Store {
 impl Graph for Store {
     fn entity_label(&self, entity: EntityId) -> Result<Cow<'_, str>> {
         let damaged = || self.base.shape.damaged_text();
-        let bytes = self.key(self.label_entity(entity).unwrap_or(entity))?;
-        let text = match self.label_entity(entity) {
+        let label = self.label_entity(entity)?;
+        let bytes = self.key(label.unwrap_or(entity))?;
+        let text = match label {
             // a label is shown as it was given
             Some(_) => key::text(&bytes).map(str::to_owned),
             None => readable_key(&bytes),
@@ -400,7 +423,7 @@ impl Graph for Store {
 
     fn relation_label(&self, relation: RelationId) -> Result<Cow<'_, str>> {
         if let Some(entity) = self.relation_entity(relation)?
-            && self.label_entity(entity).is_some()
+            && self.label_entity(entity)?.is_some()
         {
             return self.entity_label(entity);
         }
@@ -418,7 +441,7 @@ impl Graph for Store {
     }
 
     fn is_named(&self, entity: EntityId) -> Result<bool> {
-        Ok(self.label_entity(entity).is_some() || !is_unnamed_key(&self.key(entity)?))
+        Ok(self.label_entity(entity)?.is_some() || !is_unnamed_key(&self.key(entity)?))
     }
 
     fn entities_named(&self, name: &str, how: NameMatch) -> Result<Vec<EntityId>> {
@@ -439,7 +462,8 @@ impl Graph for Store {
             }
         }
         let naming = &self.changes.naming;
-        let in_files = (self.base.filed_under(&wanted)).filter(|e| !naming.hidden.contains(e));
+        let in_files = self.base.filed_under(&wanted)?.into_iter();
+        let in_files = in_files.filter(|e| !naming.hidden.contains(e));
         let new = naming.filed.get(&wanted).into_iter().flatten().copied();
         for filed in in_files.chain(new) {
             let own = self.changes.own_name(&self.base, filed)?;
@@ -458,21 +482,30 @@ impl Graph for Store {
 
     fn entities_with_prefix(&self, prefix: &str, limit: usize) -> Result<Vec<EntityId>> {
         let wanted = normalise(prefix);
-        let order: &[u32] = &self.base.name_order;
+        let order = &self.base.name_order;
+        let filed = |place: usize| Ok::<_, Error>(order.at(place)?.map(EntityId));
         let (mut low, mut high) = (0, order.len());
         while low < high {
             let middle = (low + high) / 2;
-            if self.base.filed_name(EntityId(order[middle]))? < wanted {
+            let below = match filed(middle)? {
+                Some(entity) => self.base.filed_name(entity)? < wanted,
+                None => false,
+            };
+            if below {
                 low = middle + 1;
             } else {
                 high = middle;
             }
         }
         let naming = &self.changes.naming;
-        let mut in_files = order[low..]
-            .iter()
-            .map(|&id| EntityId(id))
-            .filter(|e| !naming.hidden.contains(e));
+        let mut next_filed = move || loop {
+            let found = filed(low)?;
+            low += 1;
+            match found {
+                Some(entity) if naming.hidden.contains(&entity) => {}
+                found => return Ok::<_, Error>(found),
+            }
+        };
         let new = naming.filed.range(wanted.clone()..);
         let mut new = new.flat_map(|(name, filed)| filed.iter().map(move |&e| (name.as_str(), e)));
         let next = |found: Option<EntityId>| match found {
@@ -482,7 +515,7 @@ impl Graph for Store {
                 .map(|name| Some((name, entity))),
             None => Ok(None),
         };
-        let mut old_next = next(in_files.next())?;
+        let mut old_next = next(next_filed()?)?;
         let mut new_next = new.next();
         let mut found: Vec<EntityId> = Vec::new();
         while found.len() < limit {
@@ -498,7 +531,7 @@ impl Graph for Store {
                 }
                 (false, Some((name, entity)), _) if name.starts_with(&wanted) => {
                     let entity = *entity;
-                    old_next = next(in_files.next())?;
+                    old_next = next(next_filed()?)?;
                     entity
                 }
                 _ => break,
@@ -608,24 +641,35 @@ mod tests {
         failed
     }
 
+    fn loaded(dir: &Path, rows: usize) -> std::path::PathBuf {
+        let file = dir.join("g.tsv");
+        let rows: String = (0..rows)
+            .map(|i| {
+                let (head, tail) = (i * 7919 % (rows / 8 + 7), i * 104_729 % (rows / 5 + 11));
+                format!("entity_{head}\tr{}\tentity_{tail}\n", i % 3)
+            })
+            .collect();
+        std::fs::write(&file, rows).unwrap();
+        let graph = dir.join("graph");
+        let options = LoadOptions::default();
+        load(&[Input::File(file)], &graph, &options, &|_| {}).unwrap();
+        graph
+    }
+
     #[test]
     fn damage_that_was_not_verified_is_an_error_and_never_a_panic() {
         let dir = tempfile::tempdir().unwrap();
-        let file = dir.path().join("g.tsv");
-        let rows: String = (0..60)
-            .map(|i| format!("entity_{}\tr{}\tentity_{}\n", i % 7, i % 3, (i * 5) % 11))
-            .collect();
-        std::fs::write(&file, rows).unwrap();
-        let graph = dir.path().join("graph");
-        load(
-            &[Input::File(file)],
-            &graph,
-            &LoadOptions::default(),
-            &|_| {},
-        )
-        .unwrap();
+        let graph = loaded(dir.path(), 60);
         read_everything(&Store::open(&graph).unwrap()).unwrap();
-        let data = Manifest::read(&graph).unwrap().data(&graph);
+        // as an older version wrote it
+        let mut manifest = Manifest::read(&graph).unwrap();
+        manifest.sums = None;
+        manifest.publish(&graph).unwrap();
+        let data = manifest.data(&graph);
+        std::fs::remove_file(data.join(crate::sums::SUMS)).unwrap();
+        let store = Store::open_with(&graph, 0).unwrap();
+        assert_eq!(store.verification(), Verification::OnlyWhenAsked);
+        store.check().unwrap();
         let mut found = 0;
         for entry in std::fs::read_dir(data).unwrap() {
             let path = entry.unwrap().path();
@@ -640,5 +684,143 @@ mod tests {
             std::fs::write(&path, &whole).unwrap();
         }
         assert!(found > 20, "only {found} damaged files were noticed");
+    }
+
+    /// Answers of many kinds about a few things, or what stands against each.
+    fn answers(store: &Store) -> Vec<Result<String>> {
+        let mut found = Vec::new();
+        let bound = store.entity_bound() as u32;
+        for entity in (0..bound).step_by(bound as usize / 9).map(EntityId) {
+            found.push(store.entity_label(entity).map(Cow::into_owned));
+            found.push(store.entity_term(entity).map(|term| term.to_string()));
+            found.push(store.is_named(entity).map(|named| named.to_string()));
+            found.push(store.outgoing(entity).map(|row| format!("{row:?}")));
+            found.push(store.incoming(entity).map(|row| format!("{row:?}")));
+            found.push(store.degree(entity).map(|degree| degree.to_string()));
+        }
+        for relation in (0..store.relation_bound() as u32).map(RelationId) {
+            found.push(store.relation_label(relation).map(Cow::into_owned));
+            found.push(
+                store
+                    .relation_count(relation)
+                    .map(|count| count.to_string()),
+            );
+            let first = store
+                .triples_by_relation(relation)
+                .and_then(|triples| triples.take(200).collect::<Result<Vec<_>>>());
+            found.push(first.map(|triples| format!("{triples:?}")));
+        }
+        for name in ["entity 1", "entity_33", "ENTITY 5", "nothing"] {
+            for how in [NameMatch::Exact, NameMatch::Normalised] {
+                let named = store.entities_named(name, how);
+                found.push(named.map(|named| format!("{named:?}")));
+            }
+            let begun = store.entities_with_prefix(name, 5);
+            found.push(begun.map(|begun| format!("{begun:?}")));
+        }
+        let text = "SELECT ?x ?y WHERE { <name:entity_3> <name:r1> ?x . ?x ?p ?y }";
+        let mut out = Vec::new();
+        let options = SparqlOptions::default();
+        let csv = crate::sparql::ResultFormat::Csv;
+        let rows = crate::sparql::write(store, text, &options, csv, &mut out);
+        found.push(rows.map(|_| String::from_utf8(out).unwrap()));
+        found
+    }
+
+    #[test]
+    fn no_answer_comes_from_a_damaged_block() {
+        let dir = tempfile::tempdir().unwrap();
+        let graph = loaded(dir.path(), 12_000);
+        let store = Store::open_with(&graph, 0).unwrap();
+        assert_eq!(store.verification(), Verification::EachBlock);
+        let right: Vec<String> = answers(&store).into_iter().map(Result::unwrap).collect();
+        let small = Store::open(&graph).unwrap();
+        assert_eq!(small.verification(), Verification::WhenOpened);
+        assert!(
+            answers(&small)
+                .into_iter()
+                .map(Result::unwrap)
+                .eq(right.clone())
+        );
+        let data = Manifest::read(&graph).unwrap().data(&graph);
+        let mut files: Vec<_> = std::fs::read_dir(&data)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .collect();
+        files.push(graph.join(MANIFEST));
+        files.sort();
+        assert!(
+            files
+                .iter()
+                .any(|file| file.metadata().unwrap().len() > 50_000)
+        );
+        let (mut refused, mut partly, mut untouched) = (0, 0, 0);
+        let mut state = 11u64;
+        for flip in 0..240 {
+            state = (state.wrapping_mul(6_364_136_223_846_793_005)).wrapping_add(99);
+            let file = &files[flip % files.len()];
+            let whole = std::fs::read(file).unwrap();
+            if whole.is_empty() {
+                continue;
+            }
+            let mut damaged = whole.clone();
+            let place = (state >> 33) as usize % whole.len();
+            damaged[place] ^= 1 << (state >> 30 & 7);
+            std::fs::write(file, &damaged).unwrap();
+            match Store::open_with(&graph, 0) {
+                Err(error) => {
+                    assert!(error.is_damage(), "{file:?}: {error}");
+                    refused += 1;
+                }
+                Ok(store) => {
+                    let given = answers(&store);
+                    assert_eq!(given.len(), right.len());
+                    let mut failed = 0;
+                    for (given, right) in given.iter().zip(&right) {
+                        match given {
+                            Ok(given) => assert_eq!(given, right, "byte {place} of {file:?}"),
+                            Err(_) => failed += 1,
+                        }
+                    }
+                    partly += usize::from(failed > 0);
+                    untouched += usize::from(failed == 0);
+                    let found = store.check().is_err();
+                    assert_eq!(found, file.file_name().unwrap() != MANIFEST);
+                }
+            }
+            std::fs::write(file, &whole).unwrap();
+        }
+        assert!(
+            refused > 20 && partly > 50 && untouched > 0,
+            "{refused} {partly} {untouched}"
+        );
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_file_that_is_cut_below_an_open_store_is_an_error() {
+        let dir = tempfile::tempdir().unwrap();
+        let graph = loaded(dir.path(), 12_000);
+        let data = Manifest::read(&graph).unwrap().data(&graph);
+        for (name, verified) in [("outgoing.edges", 0), ("names.order", u64::MAX)] {
+            let store = Store::open_with(&graph, verified).unwrap();
+            assert!(store.refreshed().unwrap().is_none());
+            let path = data.join(name);
+            let whole = std::fs::read(&path).unwrap();
+            let file = std::fs::File::options().write(true).open(&path).unwrap();
+            file.set_len(whole.len() as u64 / 2).unwrap();
+            let error = store.refreshed().unwrap_err();
+            assert!(
+                error.is_damage() && error.to_string().contains("cut from"),
+                "{error}"
+            );
+            if verified == 0 {
+                // a block that was never read is not read beyond the end either
+                let last = EntityId(store.entity_bound() as u32 - 1);
+                assert!(store.triples().any(|triple| triple.is_err()));
+                let _ = store.outgoing(last);
+            }
+            std::fs::write(&path, &whole).unwrap();
+        }
     }
 }

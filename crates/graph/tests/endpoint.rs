@@ -528,6 +528,77 @@ fn a_service_that_is_down_slow_or_half_is_an_error_in_time() {
 }
 
 #[test]
+fn a_service_that_drips_is_an_error_when_the_time_of_the_request_is_over() {
+    let drips = |head: &'static str| -> Reply {
+        Box::new(move |_, _, stream| {
+            let _ = stream.write_all(head.as_bytes());
+            while stream.write_all(b" ").is_ok() {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            true
+        })
+    };
+    let body = "HTTP/1.1 200 OK\r\nContent-Type: application/sparql-results+json\r\n\r\n";
+    for (head, told) in [
+        (body, "did not send a whole reply in time"),
+        ("HTTP/1.1 200 OK\r\nX: ", "no reply in"),
+        (
+            "HTTP/1.1 503 Busy\r\nContent-Type: text/plain\r\n\r\n",
+            "503",
+        ),
+    ] {
+        let start = Instant::now();
+        let (_folder, _store, server) = of_films(drips(head));
+        let mut config = server.config();
+        // longer than any single wait
+        config.limits.timeout_s = 0.15;
+        let error = Service::open(config).unwrap_err();
+        assert!(error.to_string().contains(told), "{error}");
+        assert!(error.hint().is_some() && !error.is_internal(), "{error}");
+        assert!(start.elapsed() < Duration::from_secs(10));
+    }
+}
+
+#[test]
+fn the_time_of_a_query_holds_at_a_service_too() {
+    let (_folder, _, server) = of_films(Box::new(|_, query, stream| {
+        if !query.contains("dripping") {
+            return false;
+        }
+        let kind = match query.contains("CONSTRUCT") {
+            true => "text/turtle",
+            false => JSON,
+        };
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\n\r\n");
+        let _ = stream.write_all(head.as_bytes());
+        while stream.write_all(b" ").is_ok() {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        true
+    }));
+    let service = Service::open(server.config()).unwrap();
+    let options = SparqlOptions {
+        timeout: Some(Duration::from_millis(300)),
+        ..SparqlOptions::default()
+    };
+    let start = Instant::now();
+    for (query, format) in [
+        ("SELECT * { ?dripping ?p ?o }", ResultFormat::Json),
+        ("CONSTRUCT WHERE { ?dripping ?p ?o }", ResultFormat::Turtle),
+    ] {
+        let mut out = Vec::new();
+        let error = service.write_query(query, &options, format, &mut out);
+        let text = error.unwrap_err().to_string();
+        assert!(
+            text.contains("did not send a whole reply in time"),
+            "{text}"
+        );
+    }
+    // the service's own limit is 20 s
+    assert!(start.elapsed() < Duration::from_secs(10));
+}
+
+#[test]
 fn a_certificate_that_fails_is_told_and_not_tried_again() {
     // for the right name, but nobody vouches for it
     let certificate = include_bytes!("certificate/self-signed.der").as_slice();
@@ -703,10 +774,115 @@ fn queries_of_the_user_run_at_the_service() {
     let (text, written) = run("ASK { f:dune ?p ?o }", table, None).unwrap();
     assert_eq!((text.as_str(), written.boolean), ("yes\n", Some(true)));
     let error = run("SELECT nonsense", table, None).unwrap_err();
-    assert!(
-        matches!(error, Error::ServiceRefused { status: 400, .. }),
-        "{error}"
+    assert!(matches!(error, Error::SparqlSyntax(_)), "{error}");
+}
+
+#[test]
+fn only_what_reads_the_graph_reaches_the_service() {
+    let (_folder, _store, server) = of_films(honest());
+    let service = Service::open(server.config()).unwrap();
+    let sent = server.sent();
+    let run = |query: &str, format| {
+        let mut out = Vec::new();
+        let options = SparqlOptions {
+            max_rows: Some(5),
+            ..SparqlOptions::default()
+        };
+        service.write_query(query, &options, format, &mut out)
+    };
+    for query in [
+        "SELECT * { SERVICE <http://169.254.169.254/> { ?s ?p ?o } }",
+        "SELECT * FROM <http://secret/> { ?s ?p ?o }",
+        "SELECT * { ?s ?p ?o FILTER EXISTS { GRAPH ?g { ?s ?p ?o } } }",
+        "LOAD <http://169.254.169.254/>",
+        "INSERT DATA { <a:a> <a:a> <a:a> }",
+        "DROP ALL",
+        "DEFINE sql:log-enable 2 SELECT * { ?s ?p ?o }",
+        "SELECT (<sql:run>('x') AS ?x) {}",
+    ] {
+        let error = run(query, ResultFormat::Json).unwrap_err();
+        assert!(matches!(error, Error::SparqlRefused { .. }), "{error}");
+    }
+    assert_eq!(server.sent(), sent);
+    // what is sent is what was understood, with a limit
+    run("SELECT ?s { ?s ?p ?o # DROP ALL\n}", ResultFormat::Csv).unwrap();
+    assert_eq!(
+        server.queries.lock().unwrap().last().unwrap(),
+        "SELECT ?s WHERE { ?s ?p ?o . } LIMIT 6"
     );
+}
+
+#[test]
+fn triples_of_a_service_are_limited_and_written_in_every_format() {
+    let reply: Reply = Box::new(|_, query, stream| {
+        let asked = query.starts_with("CONSTRUCT");
+        if asked {
+            let body = "<a:1> <a:p> \"x\" .\n<a:2> <a:p> \"y\"@en .\n<a:3> <a:p> 5 .\n";
+            says(stream, "200 OK", "text/turtle", body.as_bytes());
+        }
+        asked
+    });
+    let (_folder, _store, server) = of_films(reply);
+    let service = Service::open(server.config()).unwrap();
+    let run = |format, rows| {
+        let mut out = Vec::new();
+        let options = SparqlOptions {
+            max_rows: Some(rows),
+            ..SparqlOptions::default()
+        };
+        let query = "CONSTRUCT WHERE { ?s ?p ?o }";
+        let written = service.write_query(query, &options, format, &mut out);
+        let written = written.unwrap();
+        (
+            String::from_utf8(out).unwrap(),
+            written.rows,
+            written.is_cut,
+        )
+    };
+    let (text, rows, cut) = run(ResultFormat::NTriples, 2);
+    assert_eq!(text, "<a:1> <a:p> \"x\" .\n<a:2> <a:p> \"y\"@en .\n");
+    assert_eq!((rows, cut), (2, true));
+    let (text, rows, cut) = run(ResultFormat::Csv, 3);
+    assert_eq!(
+        text,
+        "subject,predicate,object\r\na:1,a:p,x\r\na:2,a:p,y\r\na:3,a:p,5\r\n"
+    );
+    assert_eq!((rows, cut), (3, false));
+    let (text, ..) = run(ResultFormat::Json, 10);
+    assert!(text.contains("\"predicate\""), "{text}");
+}
+
+#[test]
+fn a_token_does_not_follow_to_another_host() {
+    let stolen = Arc::new(AtomicUsize::new(0));
+    let other = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = other.local_addr().unwrap();
+    let counter = Arc::clone(&stolen);
+    std::thread::spawn(move || {
+        for _stream in other.incoming() {
+            counter.fetch_add(1, Ordering::SeqCst);
+        }
+    });
+    for status in [
+        "301 Moved Permanently",
+        "302 Found",
+        "307 Temporary",
+        "308 Permanent",
+    ] {
+        let (_folder, _store, server) = of_films(Box::new(move |_, _, stream| {
+            let head = format!(
+                "HTTP/1.1 {status}\r\nLocation: http://{address}/sparql\r\n\
+                 Content-Length: 0\r\nConnection: close\r\n\r\n"
+            );
+            let _ = stream.write_all(head.as_bytes());
+            true
+        }));
+        let mut config = server.config();
+        config.token_env = Some("PATH".into());
+        let error = Service::open(config).unwrap_err();
+        assert!(matches!(error, Error::ServiceRefused { .. }), "{error}");
+    }
+    assert_eq!(stolen.load(Ordering::SeqCst), 0);
 }
 
 #[test]

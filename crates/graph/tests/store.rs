@@ -8,8 +8,9 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use wherefore_graph::{
-    Adjacency, Edge, EntityId, Error, Graph, Input, Literal, LiteralKind, LoadOptions, LoadReport,
-    NameMatch, Store, TableOptions, Term, Triple, load,
+    Action, Adjacency, ChangeSet, Edge, EntityId, Error, Format, Graph, Input, Literal,
+    LiteralKind, LoadOptions, LoadReport, NameMatch, Store, TableOptions, Term, Triple, compact,
+    load,
 };
 
 fn load_text(
@@ -654,4 +655,219 @@ fn a_newer_format_says_so() {
         Store::open(dir.path().join("g.tsv")),
         Err(Error::NotAGraph { .. })
     ));
+}
+
+#[test]
+fn documents_that_would_fill_the_memory_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = LoadOptions::default();
+    let refused = |name: &str, text: &[u8]| {
+        let error = load_text(dir.path(), name, text, &options).unwrap_err();
+        assert!(matches!(error, Error::BadInput { .. }), "{error}");
+        assert!(error.hint().is_some());
+        error.to_string()
+    };
+    let mut laughs = String::from("<?xml version=\"1.0\"?>\n<!DOCTYPE r [\n<!ENTITY a \"ha\">\n");
+    let names: Vec<char> = ('a'..='k').collect();
+    for pair in names.windows(2) {
+        let many = format!("&{};", pair[0]).repeat(10);
+        laughs += &format!("<!ENTITY {} \"{many}\">\n", pair[1]);
+    }
+    laughs +=
+        "]>\n<rdf:RDF xmlns:rdf=\"http://www.w3.org/1999/02/22-rdf-syntax-ns#\">&k;</rdf:RDF>";
+    assert!(laughs.len() < 1000);
+    assert!(refused("laughs.rdf", laughs.as_bytes()).contains("entities"));
+
+    for deep in [
+        "[".repeat(1000),
+        "{\"a:b\":".repeat(1000),
+        "{\"@context\":{\"@context\":".repeat(500),
+        "{\"@list\":[".repeat(500),
+    ] {
+        assert!(refused("deep.jsonld", deep.as_bytes()).contains("nest deeper than 128"));
+    }
+
+    // seventy megabytes in one value, packed into some kilobytes
+    let begin = "<rdf:RDF xmlns:rdf=\"http://www.w3.org/1999/02/22-rdf-syntax-ns#\" xmlns:a=\"http://a/\"><rdf:Description rdf:about=\"http://a/b\"><a:c>";
+    let mut text = begin.as_bytes().to_vec();
+    text.resize(70 << 20, b'x');
+    let packed = zstd::encode_all(text.as_slice(), 1).unwrap();
+    drop(text);
+    assert!(packed.len() < 1 << 20);
+    let options = LoadOptions {
+        memory: 64 << 20,
+        ..LoadOptions::default()
+    };
+    let error = load_text(dir.path(), "long.rdf.zst", &packed, &options).unwrap_err();
+    let told = "more than 64 MiB lie between two of its triples";
+    assert!(error.to_string().contains(told), "{error}");
+}
+
+#[test]
+fn documents_nested_as_deep_as_they_may_are_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = LoadOptions::default();
+    let deep = "{\"http://a/b\":".repeat(120) + "1" + &"}".repeat(120);
+    let report = load_text(dir.path(), "deep.jsonld", deep.as_bytes(), &options).unwrap();
+    assert_eq!(report.counts.triples, 120);
+}
+
+#[test]
+fn relative_iris_are_relative_to_the_base() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = LoadOptions {
+        base: Some("http://example.org/data/x.ttl".into()),
+        ..LoadOptions::default()
+    };
+    let wanted = (
+        "http://example.org/data/a".to_owned(),
+        "http://example.org/p".to_owned(),
+        "http://example.org/data/x.ttl#b".to_owned(),
+    );
+    for (name, text) in [
+        ("x.ttl", "<a> </p> <#b> ."),
+        ("x.trig", "{ <a> </p> <#b> . }"),
+        (
+            "x.jsonld",
+            "{\"@id\":\"a\",\"http://example.org/p\":{\"@id\":\"#b\"}}",
+        ),
+        (
+            "x.rdf",
+            "<rdf:RDF xmlns:rdf=\"http://www.w3.org/1999/02/22-rdf-syntax-ns#\" \
+             xmlns:e=\"http://example.org/\"><rdf:Description rdf:about=\"a\">\
+             <e:p rdf:resource=\"#b\"/></rdf:Description></rdf:RDF>",
+        ),
+    ] {
+        load_text(dir.path(), name, text.as_bytes(), &options).unwrap();
+        let found = triples(&open(dir.path()));
+        assert_eq!(found, BTreeSet::from([wanted.clone()]), "{name}");
+    }
+    // what a file says itself counts
+    let own = "@base <http://own/> . <a> <p> <b> .";
+    load_text(dir.path(), "x.ttl", own.as_bytes(), &options).unwrap();
+    assert!(
+        triples(&open(dir.path()))
+            .iter()
+            .all(|(s, ..)| s == "http://own/a")
+    );
+    let options = LoadOptions {
+        base: Some("not an iri".into()),
+        ..LoadOptions::default()
+    };
+    let error = load_text(dir.path(), "x.ttl", own.as_bytes(), &options).unwrap_err();
+    assert!(error.to_string().contains("`base`"), "{error}");
+}
+
+#[test]
+fn rdf_without_a_triple_is_a_graph_without_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = LoadOptions::default();
+    for (name, text) in [
+        ("a.nt", ""),
+        ("a.nq", "# nothing\n"),
+        ("a.ttl", ""),
+        ("a.trig", "@prefix a: <http://a/> ."),
+        (
+            "a.rdf",
+            "<rdf:RDF xmlns:rdf=\"http://www.w3.org/1999/02/22-rdf-syntax-ns#\"/>",
+        ),
+        ("a.jsonld", "[]"),
+    ] {
+        let report = load_text(dir.path(), name, text.as_bytes(), &options).unwrap();
+        assert_eq!(report.counts.triples, 0, "{name}");
+        assert_eq!(report.notes, ["the input holds no triples"]);
+        let store = open(dir.path());
+        assert_eq!(store.entity_bound(), 0);
+        assert!(
+            store
+                .entities_named("x", NameMatch::Normalised)
+                .unwrap()
+                .is_empty()
+        );
+        assert!(store.entities_with_prefix("x", 5).unwrap().is_empty());
+        store.check().unwrap();
+        shape_is_consistent(&store);
+    }
+    // tables have no such thing, and what does not parse is no empty file
+    for (name, text) in [
+        ("a.tsv", ""),
+        ("a.csv", ""),
+        ("a.rdf", ""),
+        ("a.nt", "oops\n"),
+    ] {
+        assert!(
+            load_text(dir.path(), name, text.as_bytes(), &options).is_err(),
+            "{name}"
+        );
+    }
+}
+
+/// A copy of a folder that an older version wrote.
+fn written_before(to: &Path) -> std::path::PathBuf {
+    fn copy(from: &Path, to: &Path) {
+        std::fs::create_dir(to).unwrap();
+        for entry in std::fs::read_dir(from).unwrap() {
+            let entry = entry.unwrap();
+            let target = to.join(entry.file_name());
+            match entry.path().is_dir() {
+                true => copy(&entry.path(), &target),
+                false => drop(std::fs::copy(entry.path(), target).unwrap()),
+            }
+        }
+    }
+    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/upgrade");
+    let graph = to.join("graph");
+    copy(&from.join("graph"), &graph);
+    graph
+}
+
+#[test]
+fn a_graph_with_changes_of_an_older_version_is_read_changed_and_folded_in() {
+    let dir = tempfile::tempdir().unwrap();
+    let graph = written_before(dir.path());
+    let store = Store::open(&graph).unwrap();
+    store.check().unwrap();
+    assert_eq!(store.checksum(), "c88182ab1b444b1c");
+    let pending = store.pending().unwrap();
+    assert_eq!(
+        (
+            pending.changes,
+            pending.added,
+            pending.removed,
+            pending.bytes
+        ),
+        (3, 2, 1, 235)
+    );
+    let input = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/upgrade/input.nt");
+    let mut lines: BTreeSet<String> = (std::fs::read_to_string(input).unwrap().lines())
+        .map(str::to_owned)
+        .collect();
+    lines.retain(|line| !line.contains("population"));
+    lines.insert("<http://e/q3> <http://r/born_in> <http://e/q1> .".into());
+    lines.insert(
+        "<http://e/q3> <http://www.w3.org/2000/01/rdf-schema#label> \"Wolfgang\"@en .".into(),
+    );
+    // what the same lines give when they are loaded now
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let now = dir.path().join("now");
+    std::fs::create_dir(&now).unwrap();
+    load_text(&now, "g.nt", text.as_bytes(), &LoadOptions::default()).unwrap();
+    let now = open(&now);
+    assert_eq!(triples(&store), triples(&now));
+    assert_eq!(store.counts(), now.counts());
+    for (name, label) in [("salzburg", "Salzburg"), ("Mozart city", "Salzburg")] {
+        let found = store.entities_named(name, NameMatch::Normalised).unwrap();
+        assert_eq!(store.entity_label(found[0]).unwrap(), label);
+    }
+    // it goes on with what this version writes
+    let more = "<http://e/q3> <http://r/likes> <http://e/q2> .\n";
+    let set = |action| ChangeSet::parse(more, action, Format::NTriples, false).unwrap();
+    let (changed, report) = store.change(&set(Action::Add)).unwrap();
+    assert_eq!((report.added, report.pending), (1, 4));
+    assert_eq!(triples(&Store::open(&graph).unwrap()), triples(&changed));
+    changed.change(&set(Action::Remove)).unwrap();
+    compact(&graph, 1 << 20, 1, &|_| {}).unwrap().unwrap();
+    let folded = Store::open(&graph).unwrap();
+    assert_eq!(folded.checksum(), now.checksum());
+    shape_is_consistent(&folded);
 }

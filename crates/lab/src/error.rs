@@ -40,6 +40,15 @@ pub enum Error {
         line: usize,
     },
 
+    /// More than is read of one file, or of something that has no end.
+    #[error("`{path}` has more than {} GiB, which is the most that is read", limit >> 30)]
+    TooLong {
+        /// The file.
+        path: PathBuf,
+        /// The limit, in bytes.
+        limit: u64,
+    },
+
     /// The first record fits no format.
     #[error("`{path}` is in no question format known here: {found}")]
     UnknownFormat {
@@ -201,6 +210,7 @@ impl Error {
             Error::NotUtf8 { .. } => Some(
                 "convert it, for example with `iconv -f latin1 -t utf-8`; compressed files are to be unpacked first".into(),
             ),
+            Error::TooLong { .. } => Some("name a file, or split it into several".into()),
             Error::UnknownFormat { .. } => Some(format!(
                 "name the format with `--format`: {}",
                 Format::ALL.map(Format::name).join(", ")
@@ -247,6 +257,7 @@ impl Error {
             Error::Io { .. } => "io",
             Error::Empty { .. } => "empty-file",
             Error::NotUtf8 { .. } => "not-utf8",
+            Error::TooLong { .. } => "too-long",
             Error::UnknownFormat { .. } => "unknown-format",
             Error::BadLine { .. } => "bad-line",
             Error::DuplicateId { .. } => "duplicate-id",

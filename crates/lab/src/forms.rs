@@ -228,6 +228,7 @@ fn answers_by_sparql(plan: &Plan, graph: &Store, limits: &RunLimits) -> Option<A
     let options = sparql::SparqlOptions {
         timeout: Some(limits.time),
         max_rows: Some(limits.rows),
+        max_bytes: None,
     };
     let query = plan.query().ok()?;
     let given = sparql::query(graph, &query, &options, |answer| match answer {

@@ -143,7 +143,7 @@ enum EvidenceForm {
 
 /// Reads a predictions file; the format is told by content where it is not given.
 pub fn read_predictions(path: &Path, format: Option<PredictionFormat>) -> Result<Vec<Prediction>> {
-    let bytes = std::fs::read(path).map_err(Error::io("read", path))?;
+    let bytes = crate::questions::read_file(path)?;
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Err(Error::Empty { path: path.into() });
     }

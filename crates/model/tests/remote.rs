@@ -280,3 +280,59 @@ fn a_time_limit_keeps_what_came_in_time() {
     );
     assert!(begun.elapsed() < Duration::from_secs(2));
 }
+
+/// Sends the head at once, and then a byte each time, for ever.
+fn drips(kind: &'static str, byte: &'static [u8]) -> Reply {
+    Box::new(move |stream| {
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\n\r\n");
+        let _ = stream.write_all(head.as_bytes());
+        while stream.write_all(byte).is_ok() {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    })
+}
+
+#[test]
+fn a_server_that_drips_is_an_error_when_the_time_of_the_call_is_over() {
+    let head: Reply = Box::new(|stream| {
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nX: ");
+        while stream.write_all(b"x").is_ok() {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    });
+    for (reply, told) in [
+        (drips("text/event-stream", b":"), "did not end within"),
+        (
+            drips("text/event-stream", b": wait\n\n"),
+            "did not end within",
+        ),
+        (drips("application/json", b" "), "did not end within"),
+        (head, "no reply in"),
+    ] {
+        let begun = Instant::now();
+        // no single wait is longer than `timeout_ms`
+        let error = ask(&serve(vec![reply]), "retries=3&total_ms=300").unwrap_err();
+        assert!(error.to_string().contains(told), "{told}: {error}");
+        assert!(error.hint().is_some() && !error.is_internal(), "{error}");
+        assert!(begun.elapsed() < Duration::from_secs(5), "{told}");
+    }
+}
+
+#[test]
+fn all_attempts_share_the_time_of_the_call() {
+    let busy = || {
+        says(
+            "503 Service Unavailable\r\nRetry-After: 0.2",
+            "text/plain",
+            "",
+        )
+    };
+    let server = serve(vec![busy()]);
+    let begun = Instant::now();
+    let error = ask(&server, "retries=1000&total_ms=500").unwrap_err();
+    assert!(
+        matches!(error, Error::ServerRefused { status: 503, .. }),
+        "{error}"
+    );
+    assert!(begun.elapsed() < Duration::from_secs(5));
+}

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+pub use crate::measure::Comparison;
+
 /// Whether there is an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -50,6 +52,9 @@ pub struct Answer {
     /// The SPARQL that was run, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sparql: Option<String>,
+    /// How the answers were counted, compared or ranked, where no logical form says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub computation: Option<Computation>,
     /// The forms that a model wrote, best first, before names were mended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub written_forms: Vec<String>,
@@ -70,6 +75,107 @@ pub struct Answer {
     /// What had to be left out or broken off, in words for the user.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// What shows that nobody changed the answer; the answer is complete before it is sealed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seal: Option<Seal>,
+}
+
+/// What is walked from the topics, and what is done with the things that are reached. All
+/// identities are those of the graph.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Computation {
+    /// Relations that are followed, each from a topic; all of them have to lead to the same things.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<RelationPath>,
+    /// Things among which is chosen, where no relation is followed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub among: Vec<String>,
+    /// The type of the things that count, and the relation that states it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of_type: Option<TypeTest>,
+    /// What is then done, in order.
+    pub operations: Vec<Operation>,
+}
+
+/// A topic and the relations that are followed from it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RelationPath {
+    /// Where it begins.
+    pub topic: String,
+    /// The relations, in order.
+    pub relations: Vec<RelationStep>,
+}
+
+/// One relation of a path.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RelationStep {
+    /// The relation.
+    pub relation: String,
+    /// From head to tail, or else from tail to head.
+    pub forward: bool,
+}
+
+/// What a thing has to be.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TypeTest {
+    /// The relation that joins a thing to its type.
+    pub relation: String,
+    /// The type.
+    pub class: String,
+}
+
+/// What is done with the things that were reached.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(
+    tag = "operation",
+    rename_all = "kebab-case",
+    rename_all_fields = "kebab-case",
+    deny_unknown_fields
+)]
+pub enum Operation {
+    /// Those are kept whose value stands so to a number.
+    Keep {
+        /// The relation that gives the value.
+        relation: String,
+        /// How the value has to stand to the number.
+        comparison: Comparison,
+        /// The number.
+        bound: f64,
+    },
+    /// Those with the greatest or least value are taken.
+    Extreme {
+        /// The relation that gives the value.
+        relation: String,
+        /// The greatest, or else the least.
+        most: bool,
+        /// The first place that is taken, from 1.
+        from: usize,
+        /// How many places are taken.
+        many: usize,
+    },
+    /// They are counted.
+    Count,
+}
+
+/// What shows whether an answer was changed after it was written: see [`crate::verify`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Seal {
+    /// Checksum of the graph that was asked, where it lies in a folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub graph: Option<String>,
+    /// SHA-256 of everything else in the answer.
+    pub digest: String,
+    /// The public key of whoever signed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signed_by: Option<String>,
+    /// The signature of the digest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signature: Option<String>,
 }
 
 /// Rows about the answers.

@@ -41,6 +41,15 @@ pub enum Error {
         reason: String,
     },
 
+    /// A key that answers cannot be signed or verified with.
+    #[error("{key} cannot be used: {reason}")]
+    BadKey {
+        /// The file, in backticks, or what it is.
+        key: String,
+        /// Why not.
+        reason: String,
+    },
+
     /// The question holds no words.
     #[error("the question is empty")]
     EmptyQuestion,
@@ -247,6 +256,10 @@ impl Error {
                 "each line is `words`, a tab, and an entity of the graph, or `-` for no entity"
                     .into(),
             ),
+            Error::BadKey { .. } => Some(
+                "make a key with `wherefore keygen FILE`; `FILE` signs, and `FILE.pub` verifies"
+                    .into(),
+            ),
             Error::EmptyQuestion => Some("write the question in quotes, for example `wherefore ask @toy 'Who is the mascot of the San Francisco Giants?'`".into()),
             Error::QuestionTooLong { .. } => Some("shorten the question".into()),
             Error::NoSuchTopic { near, .. } if near.is_empty() => None,
@@ -314,6 +327,7 @@ impl Error {
             Error::Model(e) => e.code(),
             Error::Io { .. } => "io",
             Error::BadAlias { .. } => "bad-alias",
+            Error::BadKey { .. } => "bad-key",
             Error::EmptyQuestion => "empty-question",
             Error::QuestionTooLong { .. } => "question-too-long",
             Error::NoSuchTopic { .. } => "no-such-topic",
@@ -357,6 +371,7 @@ pub fn graph_code(error: &wherefore_graph::Error) -> &'static str {
         Error::NotAGraph { .. } => "not-a-graph",
         Error::NewerFormat { .. } => "newer-format",
         Error::Damaged { .. } => "damaged-graph",
+        Error::DamagedLog { .. } => "damaged-log",
         Error::OutputExists { .. } => "output-exists",
         Error::Locked { .. } => "locked",
         Error::BadInput { .. } => "bad-input",
@@ -369,11 +384,16 @@ pub fn graph_code(error: &wherefore_graph::Error) -> &'static str {
         Error::SparqlEvaluation(_) => "sparql-evaluation",
         Error::BadSetting { .. } => "bad-setting",
         Error::BadService { .. } => "bad-service",
+        Error::Untrusted { .. } => "untrusted-service",
+        Error::BadTrustList { .. } => "bad-trust-list",
         Error::ServiceUnreachable { .. } => "service-unreachable",
         Error::ServiceRefused { .. } => "service-refused",
         Error::BadReply { .. } => "bad-reply",
         Error::ServiceFull { .. } => "service-full",
         Error::OutOfTime { .. } => "out-of-time",
+        Error::OutOfMemory { .. } => "out-of-memory",
+        Error::AnswerTooLarge { .. } => "answer-too-large",
+        Error::WorkerFailed(_) => "worker-failed",
         Error::Stopped => "stopped",
         _ => "graph",
     }

@@ -1,5 +1,6 @@
 //! What all requests share.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -12,7 +13,7 @@ use crate::error::Result;
 use crate::feedback::Feedback;
 use crate::guard::Guard;
 use crate::metrics::{Gauges, Metrics};
-use crate::pool::Pool;
+use crate::pool::{Health, Pool, Wanted};
 use crate::problem::Problem;
 use crate::runs::Runs;
 
@@ -23,15 +24,30 @@ pub type Log = Arc<dyn Fn(&str) + Send + Sync>;
 const MOST_TOPICS: usize = 16;
 /// Threads for what takes no thought: completion, entities, runs.
 const LOOKUP_WORKERS: usize = 2;
+/// How long after its time a job is taken for stuck.
+const STUCK_AFTER: Duration = Duration::from_secs(10);
+/// How often stuck threads are looked for.
+const ROUND: Duration = Duration::from_secs(1);
+
+/// Kinds of work. Each has threads and a queue of its own, so that none keeps another waiting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Work {
+    /// Questions without a language model.
+    Ask,
+    /// SPARQL.
+    Sparql,
+    /// Questions with a language model, which takes seconds.
+    Model,
+    /// What is looked up, so that typing is smooth.
+    Look,
+}
 
 /// The engine with everything around it.
 pub(crate) struct App {
     pub(crate) config: ServeConfig,
     pub(crate) engine: Engine,
-    /// Where questions are answered.
-    answers: Pool,
-    /// Where things are looked up, so that typing is smooth while language models write.
-    lookups: Pool,
+    /// By [`Work`], in its order.
+    pools: [Pool; 4],
     pub(crate) guard: Guard,
     pub(crate) metrics: Metrics,
     pub(crate) runs: Runs,
@@ -47,13 +63,18 @@ impl App {
         let config = config.resolve()?;
         let guard = Guard::new(&config)?;
         let engine = Engine::open(&config)?;
-        let workers = match config.limits.workers {
+        let limits = &config.limits;
+        let workers = |given| match given {
             0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
-            workers => workers,
+            given => given,
         };
         Ok(Self {
-            answers: Pool::start("answer", workers, config.limits.queue)?,
-            lookups: Pool::start("lookup", LOOKUP_WORKERS, config.limits.queue)?,
+            pools: [
+                Pool::start("ask", workers(limits.workers), limits.queue)?,
+                Pool::start("sparql", workers(limits.sparql_workers), limits.queue)?,
+                Pool::start("model", workers(limits.model_workers), limits.queue)?,
+                Pool::start("look", LOOKUP_WORKERS, limits.queue)?,
+            ],
             runs: Runs::new(config.runs.clone()),
             feedback: Feedback::open(config.feedback.clone())?,
             metrics: Metrics::new(),
@@ -66,27 +87,76 @@ impl App {
         })
     }
 
-    /// Has every method compute what it keeps for its graph; afterwards the server is ready.
+    /// Has every method compute what it keeps for its graph; afterwards the server is ready. From
+    /// now on, stuck threads are looked for.
     pub(crate) fn warm_up(self: &Arc<Self>) {
         let app = Arc::clone(self);
-        let warmed = self.answers.submit(move || {
+        // it may take longer than any request may
+        let warming = std::thread::Builder::new().name("warm-up".into());
+        let started = warming.spawn(move || {
             if let Err(problem) = app.engine.warm() {
                 // the method will say the same to whoever asks it
                 let line = problem.log_line().unwrap_or(problem.message);
                 (app.log)(&format!("while warming up: {line}"));
             }
             app.ready.store(true, Ordering::Release);
-            Ok(())
         });
-        if let Ok(done) = warmed {
-            // nobody waits for it, and a job without a listener is skipped
-            tokio::spawn(done);
+        if let Err(error) = started {
+            (self.log)(&format!("cannot warm up: {error}"));
+            self.ready.store(true, Ordering::Release);
+        }
+        let app = Arc::downgrade(self);
+        tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(ROUND).await;
+                let Some(app) = app.upgrade() else {
+                    return;
+                };
+                app.replace_stuck();
+            }
+        });
+    }
+
+    fn replace_stuck(&self) {
+        let limit = self.stuck_after();
+        for pool in &self.pools {
+            match pool.replace_stuck(limit) {
+                Ok(0) => {}
+                Ok(count) => (self.log)(&format!(
+                    "{count} of the threads for `{}` did not come back within {} s and were replaced",
+                    pool.name(),
+                    limit.as_secs()
+                )),
+                Err(error) => (self.log)(&format!("cannot replace a stuck thread: {error}")),
+            }
         }
     }
 
+    fn stuck_after(&self) -> Duration {
+        let limits = &self.config.limits;
+        Duration::from_secs_f64(limits.seconds.max(limits.sparql_seconds)) + STUCK_AFTER
+    }
+
     /// Whether everything is warmed up.
-    pub(crate) fn is_ready(&self) -> bool {
+    pub(crate) fn is_warm(&self) -> bool {
         self.ready.load(Ordering::Acquire)
+    }
+
+    /// How the pools are, by name.
+    pub(crate) fn health(&self) -> BTreeMap<&'static str, Health> {
+        let limit = self.stuck_after();
+        (self.pools.iter())
+            .map(|pool| (pool.name(), pool.health(limit)))
+            .collect()
+    }
+
+    /// The kind of work that a question to this graph by this method is.
+    pub(crate) fn work_of(&self, graph: Option<&str>, method: Option<&str>) -> Work {
+        if self.engine.uses_llm(graph, method) {
+            Work::Model
+        } else {
+            Work::Ask
+        }
     }
 
     /// When a request that begins now must be done.
@@ -110,31 +180,34 @@ impl App {
         Ok(question.check()?)
     }
 
-    /// Puts work that answers a question into its queue.
+    /// Puts work into its queue.
     pub(crate) fn submit<T: Send + 'static>(
         self: &Arc<Self>,
+        work: Work,
         job: impl FnOnce(&App) -> Result<T, Problem> + Send + 'static,
     ) -> Result<tokio::sync::oneshot::Receiver<Result<T, Problem>>, Problem> {
         let app = Arc::clone(self);
-        self.answers.submit(move || job(&app))
+        self.pools[work as usize].submit(move || job(&app))
     }
 
-    /// Runs work that answers a question, within its time.
-    pub(crate) async fn answer<T: Send + 'static>(
+    /// Does work within its time, waiting included.
+    pub(crate) async fn run<T: Send + 'static>(
         self: &Arc<Self>,
-        job: impl FnOnce(&App) -> Result<T, Problem> + Send + 'static,
+        work: Work,
+        job: impl FnOnce(&App, &Wanted) -> Result<T, Problem> + Send + 'static,
     ) -> Result<T, Problem> {
         let app = Arc::clone(self);
-        self.within_time(self.answers.run(move || job(&app))).await
+        let pool = &self.pools[work as usize];
+        self.within_time(pool.run(move |wanted| job(&app, wanted)))
+            .await
     }
 
-    /// Runs work that looks something up, within its time.
+    /// Looks something up, within its time.
     pub(crate) async fn look<T: Send + 'static>(
         self: &Arc<Self>,
         job: impl FnOnce(&App) -> Result<T, Problem> + Send + 'static,
     ) -> Result<T, Problem> {
-        let app = Arc::clone(self);
-        self.within_time(self.lookups.run(move || job(&app))).await
+        self.run(Work::Look, |app, _| job(app)).await
     }
 
     async fn within_time<T>(
@@ -148,18 +221,22 @@ impl App {
 
     /// What is true right now.
     pub(crate) fn gauges(&self) -> Gauges {
+        let health = self.health();
+        let sum = |count: fn(&Health) -> usize| health.values().map(count).sum();
         Gauges {
-            waiting: self.answers.waiting() + self.lookups.waiting(),
-            running: self.answers.running() + self.lookups.running(),
+            waiting: sum(|h| h.waiting),
+            running: sum(|h| h.running),
+            stuck: sum(|h| h.stuck),
             connections: self.connections.load(Ordering::Relaxed),
-            ready: self.is_ready(),
+            ready: self.is_warm() && health.values().all(Health::is_working),
         }
     }
 
     /// Lets what runs come to its end.
     pub(crate) fn finish(&self) {
-        self.answers.finish();
-        self.lookups.finish();
+        for pool in &self.pools {
+            pool.finish();
+        }
     }
 }
 

@@ -21,12 +21,15 @@
 //! Unknown keys are refused. Paths are relative to where the server is started.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
+use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use wherefore::PipelineConfig;
 use wherefore::config::METHODS;
+use wherefore::graph::sparql::SparqlOptions;
 
 use crate::error::{Error, Result};
 
@@ -51,18 +54,28 @@ pub struct ServeConfig {
     pub runs: Option<PathBuf>,
     /// The folder where thumbs up and down are kept, one question file for each graph.
     pub feedback: Option<PathBuf>,
+    /// The key that signs every answer, made by `wherefore keygen`.
+    pub sign: Option<PathBuf>,
     /// Who may ask. Everybody who reaches the address, if there are none.
     pub keys: Vec<KeyConfig>,
+    /// A file with more `[[keys]]`, which is read again when it changes. Once it is named, every
+    /// request needs a key.
+    pub keys_file: Option<PathBuf>,
     /// Whether an address that other machines reach may be served without keys.
     pub anonymous: bool,
     /// Web pages of these origins may call the API from a browser; `*` means any.
     pub cors: Vec<String>,
-    /// Names that this server goes by, beside those of the loopback address. Requests for others
-    /// are refused while it listens on loopback, so that no web page reaches it by a name that
-    /// was made to lead here.
+    /// Names that this server goes by, beside `localhost` and addresses; `*` means any. Requests
+    /// for others are refused, so that no web page reaches it by a name that was made to lead
+    /// here. An address that other machines reach needs at least one.
     pub hosts: Vec<String>,
     /// What a request may cost.
     pub limits: Limits,
+    /// The program that runs SPARQL queries in processes of their own, and its arguments: see
+    /// [`Workers`](wherefore::graph::sparql::Workers). Only so does the limit of memory hold, and
+    /// that of time in each operator. Without one, queries run inside of the server.
+    #[serde(skip)]
+    pub sparql_worker: Option<(PathBuf, Vec<OsString>)>,
 }
 
 /// One graph.
@@ -71,6 +84,10 @@ pub struct ServeConfig {
 pub struct GraphConfig {
     /// A graph folder, or `@toy`.
     pub path: String,
+    /// Whether the service file that `path` names or holds is trusted: it says where questions go,
+    /// and which secrets go along. The list of `wherefore trust` counts too.
+    #[serde(default)]
+    pub trust: bool,
     /// Questions to begin with.
     #[serde(default)]
     pub examples: Vec<String>,
@@ -105,9 +122,73 @@ pub struct KeyConfig {
     /// Requests a second; that of [`Limits`] if none is given.
     #[serde(default)]
     pub rate: Option<f64>,
-    /// Whether it may change graphs. Without such a key nobody can.
+    /// Whether it may change graphs: the scope `write`, beside the others. Without such a key
+    /// nobody can.
     #[serde(default)]
     pub write: bool,
+    /// What it may do; everything but changes if left out.
+    #[serde(default)]
+    pub scopes: Option<Vec<Scope>>,
+    /// The graphs that it is for; all if left out.
+    #[serde(default)]
+    pub graphs: Option<KeyGraphs>,
+    /// From when on it is refused. A date is its midnight, and times are UTC unless they say
+    /// otherwise.
+    #[serde(default, deserialize_with = "date")]
+    pub expires: Option<toml::value::Datetime>,
+}
+
+/// What a key may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scope {
+    /// Ask, retrieve, link, verify, and look things up; OpenAI's API, and MCP but for SPARQL.
+    Ask,
+    /// Send SPARQL queries.
+    Sparql,
+    /// Change graphs.
+    Write,
+    /// Say what an answer was worth.
+    Feedback,
+    /// Read the counters.
+    Metrics,
+}
+
+impl Scope {
+    /// As it is written in the configuration.
+    pub fn name(self) -> &'static str {
+        match self {
+            Scope::Ask => "ask",
+            Scope::Sparql => "sparql",
+            Scope::Write => "write",
+            Scope::Feedback => "feedback",
+            Scope::Metrics => "metrics",
+        }
+    }
+}
+
+/// The graphs that a key is for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum KeyGraphs {
+    /// These, each with all scopes of the key.
+    Named(Vec<String>),
+    /// These, each with scopes of its own.
+    Scoped(BTreeMap<String, Vec<Scope>>),
+}
+
+/// A date of TOML, or the same in quotation marks.
+fn date<'de, D: Deserializer<'de>>(from: D) -> Result<Option<toml::value::Datetime>, D::Error> {
+    let bad = |given: &dyn std::fmt::Display| {
+        serde::de::Error::custom(format!(
+            "`expires` is {given}, but must be a date like 2027-01-31 or 2027-01-31T12:00:00Z"
+        ))
+    };
+    match toml::Value::deserialize(from)? {
+        toml::Value::Datetime(date) => Ok(Some(date)),
+        toml::Value::String(text) => text.parse().map(Some).map_err(|_| bad(&text)),
+        other => Err(bad(&other)),
+    }
 }
 
 /// What a request may cost.
@@ -118,22 +199,37 @@ pub struct Limits {
     pub workers: usize,
     /// Requests that may wait for one of them. Beyond, requests get 429.
     pub queue: usize,
-    /// Open connections. Beyond, new ones wait.
+    /// Open connections. Beyond, idle ones make room for new ones, or else new ones wait.
     pub connections: usize,
+    /// Open connections of one address; 0 means no limit of its own. Beyond, its idle ones make
+    /// room, or else new ones are refused. Behind a proxy all callers have the proxy's address.
+    pub connections_per_address: usize,
+    /// Seconds that a reply may wait for its reader without getting any further.
+    pub write_seconds: f64,
     /// Bytes of a request's body.
     pub body_bytes: usize,
     /// Bytes of a question.
     pub question_bytes: usize,
     /// Seconds for one answer, waiting included.
     pub seconds: f64,
+    /// Threads for questions that a language model answers; 0 means one for each core.
+    pub model_workers: usize,
+    /// SPARQL queries at a time; 0 means one for each core.
+    pub sparql_workers: usize,
     /// Seconds for one SPARQL query.
     pub sparql_seconds: f64,
+    /// Bytes of memory for one SPARQL query.
+    pub sparql_memory: u64,
+    /// Bytes of a SPARQL answer.
+    pub answer_bytes: u64,
     /// Rows of a SPARQL answer.
     pub rows: usize,
     /// Requests a second of one key, or of one address where there are no keys; 0 means no limit.
     pub rate: f64,
     /// Requests that may come at once before the rate counts.
     pub burst: u32,
+    /// Different wrong API keys that one address may send within a minute; 0 means no limit.
+    pub wrong_keys: usize,
     /// Seconds that requests have to end in when the server is stopped.
     pub shutdown_seconds: f64,
 }
@@ -148,11 +244,14 @@ impl Default for ServeConfig {
             default_method: None,
             runs: None,
             feedback: None,
+            sign: None,
             keys: Vec::new(),
+            keys_file: None,
             anonymous: false,
             cors: Vec::new(),
             hosts: Vec::new(),
             limits: Limits::default(),
+            sparql_worker: None,
         }
     }
 }
@@ -163,13 +262,20 @@ impl Default for Limits {
             workers: 0,
             queue: 512,
             connections: 1024,
+            connections_per_address: 256,
+            write_seconds: 20.0,
             body_bytes: 1 << 20,
             question_bytes: 2048,
             seconds: 60.0,
+            model_workers: 0,
+            sparql_workers: 0,
             sparql_seconds: 10.0,
+            sparql_memory: 512 << 20,
+            answer_bytes: 64 << 20,
             rows: 10_000,
             rate: 0.0,
             burst: 20,
+            wrong_keys: 10,
             shutdown_seconds: 30.0,
         }
     }
@@ -226,8 +332,13 @@ impl ServeConfig {
         known("graph", &self.default_graph, has_graph)?;
         known("method", &self.default_method, has_method)?;
         self.limits.check()?;
-        if !self.listen.ip().is_loopback() && self.keys.is_empty() && !self.anonymous {
-            return Err(Error::Unguarded(self.listen));
+        if !self.listen.ip().is_loopback() {
+            if self.keys.is_empty() && self.keys_file.is_none() && !self.anonymous {
+                return Err(Error::Unguarded(self.listen));
+            }
+            if self.hosts.is_empty() {
+                return Err(Error::Nameless(self.listen));
+            }
         }
         Ok(self)
     }
@@ -279,6 +390,15 @@ impl MethodConfig {
 }
 
 impl Limits {
+    /// What a SPARQL query may cost.
+    pub(crate) fn sparql(&self) -> SparqlOptions {
+        SparqlOptions {
+            timeout: Some(Duration::from_secs_f64(self.sparql_seconds)),
+            max_rows: Some(self.rows),
+            max_bytes: Some(self.answer_bytes),
+        }
+    }
+
     fn check(&self) -> Result<()> {
         for (name, value) in [
             ("connections", self.connections),
@@ -290,9 +410,38 @@ impl Limits {
                 return Err(Error::Config(format!("`limits.{name}` must be at least 1")));
             }
         }
+        let least = 1 << 20;
+        for (name, value) in [
+            ("sparql_memory", self.sparql_memory),
+            ("answer_bytes", self.answer_bytes),
+        ] {
+            if value < least {
+                return Err(Error::Config(format!(
+                    "`limits.{name}` is {value}, but must be at least {least}"
+                )));
+            }
+        }
+        // what is beyond is a slip of the hand, and would be asked of the system at once
+        for (name, value, most) in [
+            ("workers", self.workers, 4096),
+            ("model_workers", self.model_workers, 4096),
+            ("sparql_workers", self.sparql_workers, 4096),
+            ("queue", self.queue, 1 << 20),
+            ("connections", self.connections, 1 << 20),
+            ("body_bytes", self.body_bytes, 1 << 30),
+            ("question_bytes", self.question_bytes, 1 << 20),
+            ("rows", self.rows, 100_000_000),
+        ] {
+            if value > most {
+                return Err(Error::Config(format!(
+                    "`limits.{name}` is {value}, but must be at most {most}"
+                )));
+            }
+        }
         for (name, value, least) in [
             ("seconds", self.seconds, 0.001),
             ("sparql_seconds", self.sparql_seconds, 0.001),
+            ("write_seconds", self.write_seconds, 0.001),
             ("rate", self.rate, 0.0),
             ("shutdown_seconds", self.shutdown_seconds, 0.0),
         ] {
@@ -336,9 +485,30 @@ mod tests {
         assert!(refused(|c| c.default_method = Some("x".into())).contains("`default_method`"));
         assert!(refused(|c| c.limits.rate = f64::NAN).contains("`limits.rate`"));
         assert!(refused(|c| c.limits.rows = 0).contains("`limits.rows`"));
+        for (text, told) in [
+            ("connections = 9223372036854775807", "`limits.connections`"),
+            ("workers = 1000000", "`limits.workers`"),
+            ("queue = 9223372036854775807", "`limits.queue`"),
+            ("body_bytes = 9223372036854775807", "`limits.body_bytes`"),
+        ] {
+            let text = format!("[graphs.toy]\npath = \"@toy\"\n[limits]\n{text}");
+            let error = ServeConfig::from_toml(&text).unwrap().resolve();
+            assert!(error.unwrap_err().to_string().contains(told), "{text}");
+        }
         assert!(
             refused(|c| c.listen = "0.0.0.0:80".parse().unwrap()).contains("no API key is set")
         );
+        let open = |c: &mut ServeConfig| {
+            c.listen = "0.0.0.0:80".parse().unwrap();
+            c.anonymous = true;
+        };
+        let mut config = toy();
+        open(&mut config);
+        let error = config.clone().resolve().unwrap_err();
+        assert!(error.to_string().contains("`hosts` names none"), "{error}");
+        assert!(error.hint().unwrap().contains("--host"));
+        config.hosts = vec!["graph.example".into()];
+        config.resolve().unwrap();
         assert!(
             refused(|c| {
                 let graph = GraphConfig::default();

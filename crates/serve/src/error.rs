@@ -58,6 +58,10 @@ pub enum Error {
     #[error("`{0}` can be reached from other machines, and no API key is set")]
     Unguarded(SocketAddr),
 
+    /// An address that others can reach, and no name to call it by.
+    #[error("`{0}` can be reached from other machines, and `hosts` names none that it goes by")]
+    Nameless(SocketAddr),
+
     /// A file or folder could not be used.
     #[error("cannot {action} `{path}`")]
     Io {
@@ -98,6 +102,11 @@ impl Error {
                  the configuration if everybody may ask"
                     .into(),
             ),
+            Error::Nameless(_) => Some(
+                "name each host that the server is called by with `--host NAME`, or in `hosts` of \
+                 the configuration; a web page could reach it under any other name"
+                    .into(),
+            ),
             Error::Io { .. } | Error::System { .. } => None,
         }
     }
@@ -112,6 +121,7 @@ impl Error {
             Error::NoGraph => "no-graph",
             Error::Listen { .. } => "cannot-listen",
             Error::Unguarded(_) => "unguarded",
+            Error::Nameless(_) => "no-hosts",
             Error::Io { .. } | Error::System { .. } => "io",
         }
     }

@@ -1,24 +1,24 @@
 //! Who may come in, how often, and what every reply carries.
 //!
-//! In this order: the name that the server is called by, the origin of the web page, the API key,
-//! the rate. Keys are compared by their SHA-256, with all keys, in constant time.
+//! In this order: the name that the server is called by, the web page that the request comes from,
+//! the API key, the rate, what the key is for.
 
-use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::sync::Arc;
+use std::time::{Instant, SystemTime};
 
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use sha2::{Digest, Sha256};
-use subtle::{ConditionallySelectable, ConstantTimeEq};
 
 use crate::app::App;
-use crate::config::{KeyConfig, ServeConfig};
-use crate::error::{Error, Result};
+use crate::config::{Scope, ServeConfig};
+use crate::error::Result;
+use crate::keys::{Access, Keys};
 use crate::problem::{Problem, Told};
+use crate::throttle::{Caller, Rates, WrongKeys, place};
 
 /// Paths that need no key: the page's files, which hold nothing, and what a supervisor asks.
 const OPEN: [&str; 10] = [
@@ -34,8 +34,11 @@ const OPEN: [&str; 10] = [
     "/ready",
 ];
 
-/// Buckets that are kept before full ones are thrown out.
-const MOST_BUCKETS: usize = 10_000;
+/// Pages that a link on another site may lead to.
+const PAGES: [&str; 3] = ["/", "/docs", "/openapi.json"];
+
+/// Names of this machine for itself.
+const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 
 /// What may be loaded into our pages: nothing from elsewhere, nothing inline.
 const CONTENT_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
@@ -49,74 +52,89 @@ pub(crate) struct Peer(pub(crate) SocketAddr);
 /// The rules, and how much everybody has used.
 #[derive(Debug)]
 pub(crate) struct Guard {
-    keys: Vec<Key>,
-    /// None where every name will do.
-    hosts: Option<Vec<String>>,
+    keys: Keys,
+    hosts: Hosts,
     cors: Vec<String>,
     rate: f64,
-    burst: f64,
-    buckets: Mutex<HashMap<Caller, Bucket>>,
+    rates: Rates,
+    wrong_keys: WrongKeys,
 }
 
+/// The names that the server goes by.
 #[derive(Debug)]
-struct Key {
-    name: String,
-    digest: [u8; 32],
-    rate: f64,
-    may_write: bool,
+struct Hosts {
+    /// In lower case, without ports.
+    names: Vec<String>,
+    any: bool,
+    /// Whether any address is a name too. No web page can make an address its own and have it lead
+    /// elsewhere, as it can with a name.
+    addresses: bool,
 }
 
-/// Travels with a request whose key may change graphs.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct MayWrite;
+impl Hosts {
+    fn new(config: &ServeConfig) -> Self {
+        let given = (config.hosts.iter()).map(|host| without_port(host).to_ascii_lowercase());
+        Self {
+            names: LOOPBACK
+                .map(str::to_owned)
+                .into_iter()
+                .chain(given)
+                .collect(),
+            any: config.hosts.iter().any(|host| host == "*"),
+            addresses: !config.listen.ip().is_loopback(),
+        }
+    }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Caller {
-    Key(usize),
-    Address(Option<IpAddr>),
-}
-
-/// A bucket of requests that fills up with time.
-#[derive(Debug)]
-struct Bucket {
-    left: f64,
-    at: Instant,
+    fn contain(&self, name: &str) -> bool {
+        self.any
+            || self
+                .names
+                .iter()
+                .any(|known| known.eq_ignore_ascii_case(name))
+            || (self.addresses && name.parse::<IpAddr>().is_ok())
+    }
 }
 
 impl Guard {
     pub(crate) fn new(config: &ServeConfig) -> Result<Self> {
         let limits = &config.limits;
-        let mut keys = Vec::with_capacity(config.keys.len());
-        for key in &config.keys {
-            keys.push(Key {
-                name: key.name.clone(),
-                digest: digest(key)?,
-                rate: key.rate.unwrap_or(limits.rate),
-                may_write: key.write,
-            });
-        }
-        let loopback = config.listen.ip().is_loopback();
-        let hosts = (loopback || !config.hosts.is_empty()).then(|| {
-            let own = ["localhost", "127.0.0.1", "::1"].map(str::to_owned);
-            let given = config.hosts.iter().map(|h| h.to_ascii_lowercase());
-            own.into_iter().chain(given).collect()
-        });
         Ok(Self {
-            keys,
-            hosts,
+            keys: Keys::new(config)?,
+            hosts: Hosts::new(config),
             cors: config.cors.clone(),
             rate: limits.rate,
-            burst: f64::from(limits.burst.max(1)),
-            buckets: Mutex::default(),
+            rates: Rates::new(limits.burst),
+            wrong_keys: WrongKeys::new(limits.wrong_keys),
         })
     }
 
-    fn check_host(&self, headers: &HeaderMap) -> Result<(), Problem> {
-        let (Some(hosts), Some(host)) = (&self.hosts, headers.get(header::HOST)) else {
-            return Ok(());
+    /// All API keys.
+    pub(crate) fn keys(&self) -> &Keys {
+        &self.keys
+    }
+
+    /// One name, and one that is ours. Whoever reads another of two names than we do would be
+    /// fooled.
+    fn check_host(&self, request: &Request) -> Result<(), Problem> {
+        let bad = |message| {
+            Problem::bad_request("bad-host", message)
+                .hint("send the header `host` once, with the name of the server")
         };
-        let host = host.to_str().unwrap_or_default();
-        if hosts.contains(&without_port(host).to_ascii_lowercase()) {
+        let mut given = request.headers().get_all(header::HOST).iter();
+        let (Some(host), None) = (given.next(), given.next()) else {
+            return Err(bad("a request has one header `host`, no more and no less"));
+        };
+        let name = without_port(host.to_str().unwrap_or_default());
+        let target = request
+            .uri()
+            .authority()
+            .map(|to| without_port(to.as_str()));
+        if target.is_some_and(|target| !target.eq_ignore_ascii_case(name)) {
+            return Err(bad(
+                "the header `host` and the address name different hosts",
+            ));
+        }
+        if self.hosts.contain(name) {
             return Ok(());
         }
         Err(Problem::new(
@@ -124,7 +142,35 @@ impl Guard {
             "wrong-host",
             "this server does not go by the name in the request",
         )
-        .hint("add the name to `hosts` in the server's configuration"))
+        .hint("add the name to `hosts` in the server's configuration, or start it with `--host`"))
+    }
+
+    /// Keeps out what pages of other sites load or send without an origin: images, scripts, forms.
+    /// Links to our own pages may be followed.
+    fn check_site(&self, request: &Request) -> Result<(), Problem> {
+        let value = |name| {
+            let value = request.headers().get(name);
+            value.and_then(|value: &HeaderValue| value.to_str().ok())
+        };
+        // ports make no other site, so that all servers of one machine are of the same site
+        let is_foreign = matches!(value("sec-fetch-site"), Some("cross-site" | "same-site"));
+        // whoever says its origin is judged by it
+        let has_origin = request.headers().contains_key(header::ORIGIN);
+        if !is_foreign || has_origin || self.cors.iter().any(|allowed| allowed == "*") {
+            return Ok(());
+        }
+        let follows_a_link = request.method() == Method::GET
+            && value("sec-fetch-mode") == Some("navigate")
+            && value("sec-fetch-dest").is_none_or(|to| to == "document");
+        if follows_a_link && PAGES.contains(&request.uri().path()) {
+            return Ok(());
+        }
+        Err(Problem::new(
+            StatusCode::FORBIDDEN,
+            "cross-site",
+            "pages of other sites may not load this",
+        )
+        .hint("call it with `fetch` from an origin in `cors` of the server's configuration"))
     }
 
     /// The origin that the reply may be read from; none for requests of our own page or of no page.
@@ -155,125 +201,88 @@ impl Guard {
         .hint("add the origin to `cors` in the server's configuration"))
     }
 
-    /// Which key came along, if keys are asked for.
-    fn check_key(&self, headers: &HeaderMap) -> Result<Option<usize>, Problem> {
-        if self.keys.is_empty() {
-            return Ok(None);
+    /// Who sent the request, by its key if keys are asked for.
+    fn check_key(&self, headers: &HeaderMap, peer: Option<IpAddr>) -> Result<Access, Problem> {
+        let from = peer.map(place);
+        if !self.keys.are_needed() {
+            return Ok(Access::anonymous(Caller::Address(from), self.rate));
         }
-        let bearer = headers
-            .get(header::AUTHORIZATION)
-            .and_then(|value| value.to_str().ok())
-            .and_then(|value| {
-                let (scheme, key) = value.split_once(' ')?;
-                scheme.eq_ignore_ascii_case("bearer").then_some(key.trim())
-            });
-        let plain = || {
-            headers
-                .get("x-api-key")
-                .and_then(|value| value.to_str().ok())
+        let unknown = || {
+            Problem::new(
+                StatusCode::UNAUTHORIZED,
+                "no-key",
+                "the request has no API key that is known here",
+            )
+            .hint("send one as `Authorization: Bearer KEY`")
         };
-        let given: [u8; 32] = Sha256::digest(bearer.or_else(plain).unwrap_or_default()).into();
-        // every key is compared: how long it takes tells nothing of which one it was
-        let mut found = u64::MAX;
-        for (number, key) in self.keys.iter().enumerate() {
-            let same = key.digest.ct_eq(&given);
-            found = u64::conditional_select(&found, &(number as u64), same);
-        }
-        if found < u64::MAX {
-            return Ok(Some(found as usize));
-        }
-        Err(Problem::new(
-            StatusCode::UNAUTHORIZED,
-            "no-key",
-            "the request has no API key that is known here",
-        )
-        .hint("send one as `Authorization: Bearer KEY`"))
+        let digest: [u8; 32] = Sha256::digest(given_key(headers).ok_or_else(unknown)?).into();
+        let found = self.keys.find(&digest);
+        (self.wrong_keys).check(from, &digest, found.is_some(), Instant::now())?;
+        found
+            .ok_or_else(unknown)?
+            .access(self.rate, SystemTime::now())
     }
 
-    fn check_rate(
-        &self,
-        key: Option<usize>,
-        peer: Option<IpAddr>,
-        now: Instant,
-    ) -> Result<(), Problem> {
-        let rate = key.map_or(self.rate, |key| self.keys[key].rate);
-        if rate <= 0.0 {
-            return Ok(());
-        }
-        let caller = key.map_or(Caller::Address(peer), Caller::Key);
-        let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
-        if buckets.len() >= MOST_BUCKETS {
-            let full = |b: &Bucket| b.left + (now - b.at).as_secs_f64() * self.rate >= self.burst;
-            buckets.retain(|_, bucket| !full(bucket));
-        }
-        let bucket = buckets.entry(caller).or_insert(Bucket {
-            left: self.burst,
-            at: now,
-        });
-        let since = now.saturating_duration_since(bucket.at).as_secs_f64();
-        bucket.left = (bucket.left + since * rate).min(self.burst);
-        bucket.at = now;
-        if bucket.left >= 1.0 {
-            bucket.left -= 1.0;
-            return Ok(());
-        }
-        let wait = ((1.0 - bucket.left) / rate).ceil().clamp(1.0, 3600.0) as u16;
-        Err(Problem::busy(
-            "rate",
-            "too many requests in too short a time",
-            wait,
-        ))
+    /// Counts a request of somebody, or one call of a request that has several.
+    pub(crate) fn count(&self, access: &Access) -> Result<(), Problem> {
+        (self.rates).take(access.caller, access.rate, Instant::now())
     }
 
-    /// What the key is called.
-    fn key_name(&self, key: Option<usize>) -> Option<&str> {
-        key.map(|key| self.keys[key].name.as_str())
-    }
-
-    fn admit(&self, request: &Request) -> Result<Option<usize>, Problem> {
+    fn admit(&self, request: &Request, route: &str) -> Result<Access, Problem> {
         if OPEN.contains(&request.uri().path()) {
-            return Ok(None);
+            return Ok(Access::nobody());
         }
-        let key = self.check_key(request.headers())?;
         let peer = request.extensions().get::<Peer>().map(|peer| peer.0.ip());
-        self.check_rate(key, peer, Instant::now())?;
-        Ok(key)
+        let access = self.check_key(request.headers(), peer)?;
+        self.count(&access)?;
+        if let Some(scope) = scope_of(route) {
+            access.check_somewhere(scope)?;
+        }
+        Ok(access)
     }
 }
 
-fn digest(key: &KeyConfig) -> Result<[u8; 32]> {
-    let bad = || {
-        Error::Config(format!(
-            "`sha256` of the key `{}` is not 64 hexadecimal digits",
-            key.name
-        ))
-    };
-    let text = key.sha256.as_bytes();
-    if text.len() != 64 {
-        return Err(bad());
+impl App {
+    /// Refuses what whoever sent this request may not do on a graph, or on the default one.
+    pub(crate) fn allow(&self, scope: Scope, graph: Option<&str>) -> Result<(), Problem> {
+        let graph = graph.unwrap_or_else(|| self.engine.default_graph());
+        Access::current().check(scope, graph)
     }
-    let mut digest = [0; 32];
-    for (byte, pair) in digest.iter_mut().zip(text.chunks_exact(2)) {
-        let digit = |b: u8| char::from(b).to_digit(16).ok_or_else(bad);
-        *byte = (digit(pair[0])? * 16 + digit(pair[1])?) as u8;
-    }
-    Ok(digest)
 }
 
-/// A new key and its SHA-256, for the configuration.
-pub fn new_key() -> Result<(String, String)> {
-    let mut random = [0u8; 24];
-    getrandom::fill(&mut random).map_err(|error| Error::System {
-        action: "draw a random key",
-        source: std::io::Error::other(error.to_string()),
-    })?;
-    let key = format!("wf-{}", hexadecimal(&random));
-    let digest = hexadecimal(&Sha256::digest(&key));
-    Ok((key, digest))
+/// What a key must be for, on one graph at least, before a route looks at the request; which graph
+/// it names is looked at there. Others need any key, or look by themselves.
+fn scope_of(route: &str) -> Option<Scope> {
+    match route {
+        "/v1/ask"
+        | "/v1/retrieve"
+        | "/v1/link"
+        | "/v1/verify"
+        | "/v1/complete"
+        | "/v1/entities"
+        | "/v1/neighbourhood"
+        | "/v1/graphs/{graph}/relations"
+        | "/v1/chat/completions" => Some(Scope::Ask),
+        "/v1/sparql" | "/v1/graphs/{graph}/sparql" => Some(Scope::Sparql),
+        "/v1/triples" => Some(Scope::Write),
+        "/v1/feedback" => Some(Scope::Feedback),
+        "/metrics" => Some(Scope::Metrics),
+        runs if runs.starts_with("/v1/runs") => Some(Scope::Ask),
+        _ => None,
+    }
 }
 
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+/// The key that came along.
+fn given_key(headers: &HeaderMap) -> Option<&str> {
+    let bearer = headers
+        .get(header::AUTHORIZATION)
+        .and_then(|value| value.to_str().ok())
+        .and_then(|value| {
+            let (scheme, key) = value.split_once(' ')?;
+            scheme.eq_ignore_ascii_case("bearer").then_some(key.trim())
+        });
+    let plain = || headers.get("x-api-key")?.to_str().ok();
+    bearer.or_else(plain).filter(|key| !key.is_empty())
 }
 
 /// `[::1]:80` is `::1`, `localhost:80` is `localhost`.
@@ -281,45 +290,40 @@ fn without_port(host: &str) -> &str {
     if let Some(rest) = host.strip_prefix('[') {
         return rest.split(']').next().unwrap_or(rest);
     }
+    if host.parse::<IpAddr>().is_ok() {
+        return host;
+    }
     host.rsplit_once(':').map_or(host, |(name, _)| name)
 }
 
 /// Around every request: the rules before, headers, metrics and the log after.
-pub(crate) async fn watch(
-    State(app): State<Arc<App>>,
-    mut request: Request,
-    next: Next,
-) -> Response {
+pub(crate) async fn watch(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let begun = Instant::now();
     let route = (request.extensions().get::<MatchedPath>())
         .map_or("other", MatchedPath::as_str)
         .to_owned();
     let guard = &app.guard;
     let before = guard
-        .check_host(request.headers())
+        .check_host(&request)
+        .and_then(|()| guard.check_site(&request))
         .and_then(|()| Ok(guard.check_origin(request.headers())?.cloned()));
     let is_preflight = request.method() == Method::OPTIONS
         && (request.headers()).contains_key(header::ACCESS_CONTROL_REQUEST_METHOD);
-    let mut key = None;
+    let mut name = None;
     let (mut response, origin) = match before {
         Err(problem) => (problem.into_response(), None),
         // a preflight carries no key
         Ok(Some(origin)) if is_preflight => (preflight(), Some(origin)),
-        Ok(origin) => match guard.admit(&request) {
+        Ok(origin) => match guard.admit(&request, &route) {
             Err(problem) => (problem.into_response(), origin),
-            Ok(admitted) => {
-                key = admitted;
-                if admitted.is_some_and(|key| guard.keys[key].may_write) {
-                    request.extensions_mut().insert(MayWrite);
-                }
-                (next.run(request).await, origin)
+            Ok(access) => {
+                name.clone_from(&access.name);
+                (Arc::new(access).with(next.run(request)).await, origin)
             }
         },
     };
     if let Some(Told(Some(line))) = response.extensions().get::<Told>() {
-        let who = guard
-            .key_name(key)
-            .map_or(String::new(), |k| format!(" key {k}"));
+        let who = name.map_or(String::new(), |name| format!(" key {name}"));
         (app.log)(&format!("{line} ({route}{who})"));
     }
     let status = response.status();
@@ -384,9 +388,10 @@ fn dress(headers: &mut HeaderMap, origin: Option<HeaderValue>) {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
+    use axum::body::Body;
 
     use super::*;
+    use crate::keys::new_key;
 
     fn guard(text: &str) -> Guard {
         Guard::new(&ServeConfig::from_toml(text).unwrap()).unwrap()
@@ -402,6 +407,16 @@ mod tests {
             .collect()
     }
 
+    fn request(uri: &str, pairs: &[(&'static str, &str)]) -> Request {
+        let mut request = Request::new(Body::empty());
+        *request.uri_mut() = uri.parse().unwrap();
+        for (name, value) in pairs {
+            let value = HeaderValue::from_str(value).unwrap();
+            request.headers_mut().append(*name, value);
+        }
+        request
+    }
+
     #[test]
     fn a_key_is_known_by_its_hash_alone() {
         let (key, sha256) = new_key().unwrap();
@@ -409,52 +424,142 @@ mod tests {
         let guard = guard(&format!(
             "keys = [{{ name = \"a\", sha256 = \"{other}\" }}, {{ name = \"b\", sha256 = \"{sha256}\" }}]"
         ));
-        let bearer = headers(&[("authorization", &format!("Bearer {key}"))]);
-        assert_eq!(guard.check_key(&bearer).unwrap(), Some(1));
-        let plain = headers(&[("x-api-key", &key)]);
-        assert_eq!(guard.check_key(&plain).unwrap(), Some(1));
-        for wrong in [
-            "",
-            "Bearer",
-            "Bearer x",
-            "Basic abc",
-            &format!("Bearer {key}x"),
-        ] {
-            let given = headers(&[("authorization", wrong)]);
-            assert_eq!(guard.check_key(&given).unwrap_err().status, 401);
+        let name = |pairs: &[(&'static str, &str)]| {
+            let access = guard.check_key(&headers(pairs), None);
+            access.map(|access| access.name.unwrap().to_string())
+        };
+        let bearer = format!("Bearer {key}");
+        assert_eq!(name(&[("authorization", &bearer)]).unwrap(), "b");
+        assert_eq!(name(&[("x-api-key", &key)]).unwrap(), "b");
+        for wrong in ["", "Bearer", "Bearer x", "Basic abc", &format!("{bearer}x")] {
+            let refused = name(&[("authorization", wrong)]).unwrap_err();
+            assert_eq!((refused.status, refused.code), (401, "no-key"));
         }
-        assert_eq!(guard.check_key(&HeaderMap::new()).unwrap_err().status, 401);
+        assert_eq!(name(&[]).unwrap_err().status, 401);
         assert!(!format!("{guard:?}").contains(&key));
     }
 
     #[test]
-    fn a_hash_that_is_none_is_refused() {
-        for text in ["", "abc", &"g".repeat(64), &"ä".repeat(32)] {
-            let config = format!("keys = [{{ name = \"a\", sha256 = \"{text}\" }}]");
-            let config = ServeConfig::from_toml(&config).unwrap();
-            assert!(Guard::new(&config).is_err(), "{text}");
+    fn wrong_keys_are_refused_after_a_handful_and_no_key_is_none() {
+        let (key, sha256) = new_key().unwrap();
+        let guard = guard(&format!(
+            "keys = [{{ name = \"a\", sha256 = \"{sha256}\" }}]\nlimits = {{ wrong_keys = 3 }}"
+        ));
+        let there = Some(IpAddr::from([10, 0, 0, 1]));
+        let status = |key: &str, peer| {
+            let given = headers(&[("x-api-key", key)]);
+            guard
+                .check_key(&given, peer)
+                .map_or_else(|p| p.status, |_| 200)
+        };
+        for _ in 0..5 {
+            assert_eq!(status("", there), 401);
+            assert_eq!(status("old", there), 401);
         }
+        assert_eq!(status("guess 1", there), 401);
+        assert_eq!(status("guess 2", there), 401);
+        assert_eq!((status("guess 3", there), status(&key, there)), (429, 429));
+        assert_eq!(status(&key, Some(IpAddr::from([10, 0, 0, 2]))), 200);
     }
 
     #[test]
-    fn on_loopback_only_known_names_are_served() {
-        let guard = guard("hosts = [\"Graph.example\"]");
-        for (host, good) in [
-            ("localhost:7878", true),
-            ("127.0.0.1", true),
-            ("[::1]:7878", true),
-            ("graph.example", true),
-            ("evil.example:7878", false),
-            ("localhost.evil.example", false),
+    fn only_known_names_are_served() {
+        let status = |guard: &Guard, host: &str| {
+            let result = guard.check_host(&request("/", &[("host", host)]));
+            result.map_or_else(|problem| problem.status, |()| 200)
+        };
+        let local = guard("hosts = [\"Graph.example\"]");
+        let open = guard("listen = \"0.0.0.0:1\"\nhosts = [\"Graph.example:8080\"]");
+        for (host, on_loopback, elsewhere) in [
+            ("localhost:7878", 200, 200),
+            ("127.0.0.1", 200, 200),
+            ("[::1]:7878", 200, 200),
+            ("graph.example", 200, 200),
+            ("GRAPH.example:80", 200, 200),
+            ("evil.example:7878", 403, 403),
+            ("localhost.evil.example", 403, 403),
+            ("1.2.3.4.evil.example", 403, 403),
+            ("", 403, 403),
+            // no web page can make an address its own
+            ("10.1.2.3:7878", 403, 200),
+            ("[2001:db8::1]", 403, 200),
         ] {
-            let result = guard.check_host(&headers(&[("host", host)]));
-            assert_eq!(result.is_ok(), good, "{host}");
+            assert_eq!(status(&local, host), on_loopback, "{host}");
+            assert_eq!(status(&open, host), elsewhere, "{host}");
         }
-        let open = super::tests::guard("listen = \"0.0.0.0:1\"");
-        assert!(
-            open.check_host(&headers(&[("host", "any.example")]))
-                .is_ok()
+        let any = guard("listen = \"0.0.0.0:1\"\nhosts = [\"*\"]");
+        assert_eq!(status(&any, "evil.example"), 200);
+    }
+
+    #[test]
+    fn a_request_has_one_host() {
+        let guard = guard("");
+        let code = |uri: &str, hosts: &[&str]| {
+            let pairs: Vec<_> = hosts.iter().map(|host| ("host", *host)).collect();
+            let result = guard.check_host(&request(uri, &pairs));
+            result.map_or_else(|problem| (problem.status, problem.code), |()| (200, ""))
+        };
+        assert_eq!(code("/", &[]), (400, "bad-host"));
+        assert_eq!(code("/", &["localhost", "localhost"]), (400, "bad-host"));
+        assert_eq!(code("/", &["localhost", "evil.example"]), (400, "bad-host"));
+        assert_eq!(code("http://localhost:1/", &["localhost:1"]), (200, ""));
+        assert_eq!(
+            code("http://evil.example/", &["localhost"]),
+            (400, "bad-host")
         );
+        assert_eq!(
+            code("http://evil.example/", &["evil.example"]),
+            (403, "wrong-host")
+        );
+    }
+
+    #[test]
+    fn other_sites_may_link_to_the_page_and_load_nothing() {
+        let strict = guard("");
+        let allowed = guard("cors = [\"https://app.example\"]");
+        let any = guard("cors = [\"*\"]");
+        let image = [
+            ("sec-fetch-site", "cross-site"),
+            ("sec-fetch-mode", "no-cors"),
+            ("sec-fetch-dest", "image"),
+        ];
+        let link = [
+            ("sec-fetch-site", "cross-site"),
+            ("sec-fetch-mode", "navigate"),
+            ("sec-fetch-dest", "document"),
+        ];
+        let frame = [
+            ("sec-fetch-site", "same-site"),
+            ("sec-fetch-mode", "navigate"),
+            ("sec-fetch-dest", "iframe"),
+        ];
+        let fetched = [
+            ("sec-fetch-site", "cross-site"),
+            ("sec-fetch-mode", "cors"),
+            ("origin", "https://app.example"),
+        ];
+        let good = |guard: &Guard, uri: &str, pairs: &[(&'static str, &str)]| {
+            let request = request(uri, pairs);
+            let result = guard.check_site(&request);
+            let result = result.and_then(|()| Ok(guard.check_origin(request.headers())?.cloned()));
+            result.is_ok()
+        };
+        for api in ["/v1/graphs", "/v1/sparql?query=ASK%7B%7D", "/metrics"] {
+            assert!(!good(&strict, api, &image), "{api}");
+            assert!(!good(&strict, api, &link), "{api}");
+            assert!(!good(&strict, api, &frame), "{api}");
+            assert!(!good(&strict, api, &fetched), "{api}");
+            // an image says no origin, so that nobody knows whose it is
+            assert!(!good(&allowed, api, &image), "{api}");
+            assert!(good(&allowed, api, &fetched), "{api}");
+            assert!(good(&any, api, &image), "{api}");
+            for own in ["same-origin", "none"] {
+                assert!(good(&strict, api, &[("sec-fetch-site", own)]), "{api}");
+            }
+            assert!(good(&strict, api, &[]), "{api}");
+        }
+        assert!(good(&strict, "/?q=who", &link) && good(&strict, "/docs", &link));
+        assert!(!good(&strict, "/", &image) && !good(&strict, "/", &frame));
     }
 
     #[test]
@@ -478,22 +583,5 @@ mod tests {
                 .check_origin(&from("https://app.example.evil"))
                 .is_err()
         );
-    }
-
-    #[test]
-    fn the_rate_counts_for_each_caller() {
-        let guard = guard("limits = { rate = 2.0, burst = 3 }");
-        let now = Instant::now();
-        let peer = |n: u8| Some(IpAddr::from([127, 0, 0, n]));
-        for _ in 0..3 {
-            guard.check_rate(None, peer(1), now).unwrap();
-        }
-        let refused = guard.check_rate(None, peer(1), now).unwrap_err();
-        // half a second until the next, told in whole seconds
-        assert_eq!((refused.status, refused.retry_after), (429, Some(1)));
-        guard.check_rate(None, peer(2), now).unwrap();
-        let later = now + Duration::from_millis(500);
-        guard.check_rate(None, peer(1), later).unwrap();
-        assert!(guard.check_rate(None, peer(1), later).is_err());
     }
 }

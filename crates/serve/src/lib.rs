@@ -15,10 +15,12 @@
 mod api;
 mod app;
 mod config;
+mod connections;
 mod engine;
 mod error;
 mod feedback;
 mod guard;
+mod keys;
 mod mcp;
 mod metrics;
 mod openai;
@@ -27,10 +29,11 @@ mod pool;
 mod problem;
 mod runs;
 mod server;
+mod throttle;
 
 pub use app::Log;
-pub use config::{GraphConfig, KeyConfig, Limits, MethodConfig, ServeConfig};
+pub use config::{GraphConfig, KeyConfig, KeyGraphs, Limits, MethodConfig, Scope, ServeConfig};
 pub use error::{Error, Result};
-pub use guard::new_key;
+pub use keys::new_key;
 pub use problem::Problem;
 pub use server::{Server, Stop, speak_mcp};

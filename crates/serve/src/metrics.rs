@@ -62,6 +62,7 @@ impl Histogram {
 pub(crate) struct Gauges {
     pub(crate) waiting: usize,
     pub(crate) running: usize,
+    pub(crate) stuck: usize,
     pub(crate) connections: usize,
     pub(crate) ready: bool,
 }
@@ -190,6 +191,11 @@ impl Metrics {
             ),
             ("workers_busy", "Threads at work.", gauges.running as f64),
             (
+                "workers_stuck",
+                "Threads that do not come back from their job.",
+                gauges.stuck as f64,
+            ),
+            (
                 "connections",
                 "Open connections.",
                 gauges.connections as f64,
@@ -255,6 +261,7 @@ mod tests {
         let text = metrics.text(&Gauges {
             waiting: 4,
             running: 1,
+            stuck: 0,
             connections: 2,
             ready: true,
         });

@@ -20,8 +20,10 @@ use wherefore::{Question, answer::Evidence};
 
 use crate::api::{Frames, json, read_json};
 use crate::app::App;
+use crate::config::Scope;
 use crate::engine::{Asked, Engine, clipped};
 use crate::error::Result;
+use crate::keys::Access;
 use crate::problem::{Problem, Told};
 
 /// The model that stands for the default graph and method.
@@ -135,7 +137,9 @@ fn model_report(name: &str) -> Value {
 
 pub(crate) async fn models(State(app): State<Arc<App>>) -> Response {
     let mut data = vec![model_report(DEFAULT_MODEL)];
-    for graph in app.engine.graphs() {
+    let access = Access::current();
+    let graphs = app.engine.graphs().filter(|graph| access.sees(&graph.name));
+    for graph in graphs {
         for method in graph.methods() {
             data.push(model_report(&format!("{}/{method}", graph.name)));
         }
@@ -144,8 +148,10 @@ pub(crate) async fn models(State(app): State<Arc<App>>) -> Response {
 }
 
 pub(crate) async fn model(State(app): State<Arc<App>>, Path(model): Path<String>) -> Response {
-    match resolve(&app.engine, &model) {
-        Ok(_) => json(&model_report(&model)),
+    let resolved = resolve(&app.engine, &model);
+    let allowed = resolved.and_then(|(graph, _)| app.allow(Scope::Ask, Some(&graph)));
+    match allowed {
+        Ok(()) => json(&model_report(&model)),
         Err(problem) => Refusal(problem).into_response(),
     }
 }
@@ -160,6 +166,7 @@ pub(crate) async fn chat(State(app): State<Arc<App>>, request: Request) -> Respo
 async fn answered(app: &Arc<App>, request: Request) -> Result<Response, Problem> {
     let chat: Chat = read_json(app, request).await?;
     let (graph, method) = resolve(&app.engine, &chat.model)?;
+    app.allow(Scope::Ask, Some(&graph))?;
     let last = chat.messages.iter().rev().find(|m| m.role == "user");
     let text = last.and_then(|message| message.content.as_ref());
     let Some(text) = text.map(Content::text) else {
@@ -176,6 +183,7 @@ async fn answered(app: &Arc<App>, request: Request) -> Result<Response, Problem>
         method: Some(method),
     };
     let deadline = app.deadline();
+    let work = app.work_of(asked.graph.as_deref(), asked.method.as_deref());
     let job = move |app: &App| {
         let answer = (app.engine).ask(&asked, deadline, |_| ControlFlow::Continue(()))?;
         app.metrics.answer(&answer);
@@ -185,7 +193,7 @@ async fn answered(app: &Arc<App>, request: Request) -> Result<Response, Problem>
     if chat.stream.unwrap_or(false) {
         let options = chat.stream_options.and_then(|o| o.include_usage);
         let (_nothing, receive) = mpsc::unbounded_channel();
-        let result = app.submit(job)?;
+        let result = app.submit(work, job)?;
         let log = Arc::clone(&app.log);
         let frames = Frames::new(receive, result, deadline, move |result| match result {
             Ok(answer) => reply.stream(&answer, options.unwrap_or(false)),
@@ -198,7 +206,7 @@ async fn answered(app: &Arc<App>, request: Request) -> Result<Response, Problem>
         });
         return Ok(frames.into_response());
     }
-    let answer = app.answer(job).await?;
+    let answer = app.run(work, move |app, _| job(app)).await?;
     Ok(json(&reply.whole(&answer)))
 }
 

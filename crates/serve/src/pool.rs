@@ -1,15 +1,19 @@
-//! A fixed number of threads with a bounded queue: the bridge from async requests to the sync
-//! engine.
+//! A number of threads with a bounded queue: the bridge from async requests to the sync engine.
 //!
 //! A request that finds the queue full is refused at once. One whose asker is gone is skipped when
 //! it is due, and gives its place away to whoever finds the queue full before that.
+//!
+//! Nothing can end a thread that does not come back. Such a thread is found by its time, given up
+//! and replaced ([`Pool::replace_stuck`]), as often as there are threads; a pool that has none left
+//! to work says so ([`Health::is_working`]).
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
+use serde::Serialize;
 use tokio::sync::oneshot;
 
 use crate::error::{Error, Result};
@@ -17,7 +21,10 @@ use crate::problem::Problem;
 
 /// Threads that take work from one queue.
 pub(crate) struct Pool {
-    workers: Mutex<Vec<JoinHandle<()>>>,
+    name: &'static str,
+    /// How many there are to be.
+    workers: usize,
+    handles: Mutex<Vec<JoinHandle<()>>>,
     shared: Arc<Shared>,
 }
 
@@ -26,13 +33,55 @@ struct Shared {
     /// Told when a job comes or when no more will.
     changed: Condvar,
     most: usize,
-    running: AtomicUsize,
 }
 
 #[derive(Default)]
 struct Queue {
     jobs: VecDeque<Box<dyn Job>>,
+    busy: Vec<Busy>,
+    /// Jobs that were begun so far.
+    begun: u64,
+    /// Threads that were given up and have not come back.
+    given_up: usize,
     closed: bool,
+}
+
+/// A job on a thread.
+struct Busy {
+    number: u64,
+    since: Instant,
+}
+
+/// How a pool is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Health {
+    pub(crate) workers: usize,
+    pub(crate) running: usize,
+    pub(crate) waiting: usize,
+    /// Threads that do not come back.
+    pub(crate) stuck: usize,
+}
+
+impl Health {
+    /// Whether there is a thread that can take a job some time.
+    pub(crate) fn is_working(&self) -> bool {
+        self.stuck < 2 * self.workers
+    }
+}
+
+/// Says whether somebody still waits for a job's result.
+#[derive(Clone, Debug)]
+pub(crate) struct Wanted(Weak<()>);
+
+impl Wanted {
+    /// As long as the asker lives.
+    pub(crate) fn by(asker: &Arc<()>) -> Self {
+        Self(Arc::downgrade(asker))
+    }
+
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.0.strong_count() > 0
+    }
 }
 
 /// Work with somebody who waits for it.
@@ -73,13 +122,22 @@ impl Shared {
         let mut queue = self.queue();
         loop {
             if let Some(job) = queue.jobs.pop_front() {
-                self.running.fetch_add(1, Ordering::Relaxed);
-                drop(queue);
-                if job.is_wanted() {
-                    job.run();
+                if !job.is_wanted() {
+                    continue;
                 }
-                self.running.fetch_sub(1, Ordering::Relaxed);
+                queue.begun += 1;
+                let number = queue.begun;
+                let since = Instant::now();
+                queue.busy.push(Busy { number, since });
+                drop(queue);
+                job.run();
                 queue = self.queue();
+                let Some(place) = queue.busy.iter().position(|busy| busy.number == number) else {
+                    // this thread was given up, and another has its place
+                    queue.given_up -= 1;
+                    return;
+                };
+                queue.busy.swap_remove(place);
             } else if queue.closed {
                 return;
             } else {
@@ -92,31 +150,42 @@ impl Shared {
 
 impl Pool {
     /// `workers` threads, and a queue of `queue` jobs before them. Jobs that run do not count.
-    pub(crate) fn start(name: &str, workers: usize, queue: usize) -> Result<Self> {
-        let shared = Arc::new(Shared {
-            queue: Mutex::default(),
-            changed: Condvar::new(),
-            most: queue + workers,
-            running: AtomicUsize::new(0),
-        });
-        let mut handles = Vec::with_capacity(workers);
-        for number in 0..workers {
-            let shared = Arc::clone(&shared);
-            let handle = thread::Builder::new()
-                .name(format!("{name}-{number}"))
-                // stages recurse little, but a question's words come from anywhere
-                .stack_size(8 << 20)
-                .spawn(move || shared.work())
-                .map_err(|source| Error::System {
-                    action: "start a thread",
-                    source,
-                })?;
-            handles.push(handle);
+    pub(crate) fn start(name: &'static str, workers: usize, queue: usize) -> Result<Self> {
+        let pool = Self {
+            name,
+            workers,
+            handles: Mutex::default(),
+            shared: Arc::new(Shared {
+                queue: Mutex::default(),
+                changed: Condvar::new(),
+                most: queue + workers,
+            }),
+        };
+        for _ in 0..workers {
+            pool.add_thread()?;
         }
-        Ok(Self {
-            workers: Mutex::new(handles),
-            shared,
-        })
+        Ok(pool)
+    }
+
+    fn add_thread(&self) -> Result<()> {
+        let mut handles = self.handles.lock().unwrap_or_else(PoisonError::into_inner);
+        let shared = Arc::clone(&self.shared);
+        let handle = thread::Builder::new()
+            .name(format!("{}-{}", self.name, handles.len()))
+            // stages recurse little, but a question's words come from anywhere
+            .stack_size(8 << 20)
+            .spawn(move || shared.work())
+            .map_err(|source| Error::System {
+                action: "start a thread",
+                source,
+            })?;
+        handles.push(handle);
+        Ok(())
+    }
+
+    /// What it is for.
+    pub(crate) fn name(&self) -> &'static str {
+        self.name
     }
 
     /// Puts a job into the queue. What it returns comes out of the receiver; without a receiver
@@ -130,7 +199,7 @@ impl Pool {
         if queue.closed {
             return Err(stopping());
         }
-        let most = self.shared.most - self.running();
+        let most = self.shared.most - queue.busy.len();
         if queue.jobs.len() >= most {
             queue.jobs.retain(|job| job.is_wanted());
         }
@@ -144,34 +213,65 @@ impl Pool {
         Ok(result)
     }
 
-    /// Submits a job and waits for it.
+    /// Submits a job and waits for it. The job can ask whether anybody still does.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
-        job: impl FnOnce() -> Result<T, Problem> + Send + 'static,
+        job: impl FnOnce(&Wanted) -> Result<T, Problem> + Send + 'static,
     ) -> Result<T, Problem> {
-        let result = self.submit(job)?;
+        // lives as long as this future, and with it the asker
+        let asker = Arc::new(());
+        let wanted = Wanted::by(&asker);
+        let result = self.submit(move || job(&wanted))?;
         // the sender is only dropped unsent if the worker was
-        result.await.unwrap_or_else(|_| Err(stopping()))
+        let result = result.await.unwrap_or_else(|_| Err(stopping()));
+        drop(asker);
+        result
     }
 
-    /// Jobs in the queue.
-    pub(crate) fn waiting(&self) -> usize {
-        self.shared.queue().jobs.len()
+    /// Gives up the threads that have been at one job for longer than `limit`, and starts others in
+    /// their place, as long as no more are given up than there are to be. Returns how many.
+    pub(crate) fn replace_stuck(&self, limit: Duration) -> Result<usize> {
+        let mut replaced = 0;
+        loop {
+            let mut queue = self.shared.queue();
+            let stuck = queue.busy.iter().position(|b| b.since.elapsed() > limit);
+            let Some(place) = stuck else {
+                return Ok(replaced);
+            };
+            if queue.given_up >= self.workers || queue.closed {
+                return Ok(replaced);
+            }
+            queue.busy.swap_remove(place);
+            queue.given_up += 1;
+            drop(queue);
+            self.add_thread()?;
+            replaced += 1;
+        }
     }
 
-    /// Jobs on a thread.
-    pub(crate) fn running(&self) -> usize {
-        self.shared.running.load(Ordering::Relaxed)
+    /// How it is; a thread is stuck that has been at one job for longer than `limit`.
+    pub(crate) fn health(&self, limit: Duration) -> Health {
+        let queue = self.shared.queue();
+        let late = queue.busy.iter().filter(|b| b.since.elapsed() > limit);
+        Health {
+            workers: self.workers,
+            running: queue.busy.len(),
+            waiting: queue.jobs.len(),
+            stuck: queue.given_up + late.count(),
+        }
     }
 
     /// Takes no more jobs and waits until those that are there have ended.
     pub(crate) fn finish(&self) {
         self.shared.queue().closed = true;
         self.shared.changed.notify_all();
-        let mut workers = self.workers.lock().unwrap_or_else(PoisonError::into_inner);
-        for worker in workers.drain(..) {
+        let handles = {
+            let mut handles = self.handles.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::take(&mut *handles)
+        };
+        for handle in handles {
             // panics of jobs are caught; there is nothing else to tell
-            let _ = worker.join();
+            let _ = handle.join();
         }
     }
 }
@@ -194,6 +294,7 @@ fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
     use std::sync::mpsc::channel;
 
     use super::*;
@@ -214,7 +315,8 @@ mod tests {
         let second = pool.submit(|| Ok(2)).unwrap();
         let refused = pool.submit(|| Ok(3)).unwrap_err();
         assert_eq!((refused.status, refused.retry_after), (429, Some(1)));
-        assert_eq!((pool.running(), pool.waiting()), (1, 1));
+        let health = pool.health(Duration::from_secs(60));
+        assert_eq!((health.running, health.waiting, health.stuck), (1, 1, 0));
         go.send(()).unwrap();
         pool.finish();
         assert_eq!(first.blocking_recv().unwrap().unwrap(), 1);
@@ -264,5 +366,58 @@ mod tests {
         assert!(problem.log_line().unwrap().contains("a test"));
         let next = pool.submit(|| Ok(5)).unwrap();
         assert_eq!(next.blocking_recv().unwrap().unwrap(), 5);
+    }
+    #[test]
+    fn a_stuck_thread_is_replaced_as_often_as_there_are_threads() {
+        let pool = Pool::start("test", 1, 8).unwrap();
+        let limit = Duration::ZERO;
+        let mut held = Vec::new();
+        for stuck in 1..=2 {
+            let (go, wait) = channel::<()>();
+            let (started, begun) = channel::<()>();
+            let job = move || {
+                started.send(()).unwrap();
+                // until the test lets go
+                let _ = wait.recv();
+                Ok(())
+            };
+            held.push((go, pool.submit(job).unwrap()));
+            begun.recv().unwrap();
+            let health = pool.health(limit);
+            assert_eq!((health.stuck, health.is_working()), (stuck, stuck < 2));
+            // the first is replaced, the second is one too many
+            assert_eq!(pool.replace_stuck(limit).unwrap(), usize::from(stuck == 1));
+        }
+        for (go, done) in held {
+            drop(go);
+            done.blocking_recv().unwrap().unwrap();
+        }
+        // the thread that was given up has gone, the other works on
+        let next = pool.submit(|| Ok(5)).unwrap();
+        assert_eq!(next.blocking_recv().unwrap().unwrap(), 5);
+        pool.finish();
+        assert_eq!(pool.health(limit).stuck, 0);
+    }
+
+    #[tokio::test]
+    async fn a_job_hears_that_its_asker_has_gone() {
+        let pool = Pool::start("test", 1, 8).unwrap();
+        let (started, begun) = channel::<()>();
+        let (told, heard) = channel::<()>();
+        let waited = pool.run(move |wanted| {
+            assert!(wanted.is_wanted());
+            started.send(()).unwrap();
+            while wanted.is_wanted() {
+                thread::yield_now();
+            }
+            told.send(()).unwrap();
+            Ok(())
+        });
+        let soon = Duration::from_millis(1);
+        assert!(tokio::time::timeout(soon, waited).await.is_err());
+        // begun or not when the asker went, it ends
+        if begun.recv_timeout(Duration::from_secs(5)).is_ok() {
+            heard.recv_timeout(Duration::from_secs(60)).unwrap();
+        }
     }
 }

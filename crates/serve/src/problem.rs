@@ -190,11 +190,24 @@ impl From<graph::Error> for Problem {
                     story(&error),
                 );
             }
+            Error::Damaged { .. } | Error::DamagedLog { .. } => {
+                return Problem::hidden(
+                    StatusCode::INTERNAL_SERVER_ERROR,
+                    wherefore::graph_code(&error),
+                    "a file of this graph is damaged",
+                    story(&error),
+                );
+            }
             Error::BadChanges { .. } => Problem::unprocessable("bad-changes", message),
             Error::OutOfTime { .. } => {
                 return Problem::unprocessable("out-of-time", message)
                     .hint("ask for less, with `LIMIT` or a narrower pattern");
             }
+            Error::OutOfMemory { .. } => {
+                return Problem::unprocessable("out-of-memory", message)
+                    .hint("ask for less: sort, group or join fewer rows");
+            }
+            Error::AnswerTooLarge { .. } => Problem::unprocessable("answer-too-large", message),
             _ => return Problem::internal(story(&error)),
         };
         problem.hint = error.hint();

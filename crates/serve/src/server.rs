@@ -1,7 +1,9 @@
 //! Listening, and ending in order.
 
-use std::io;
+use std::convert::Infallible;
+use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc;
@@ -9,26 +11,32 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use axum::http::Request;
+use axum::http::{Request, Response};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::TcpStream;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tower_service::Service;
 
 use crate::api;
 use crate::app::{App, Log};
 use crate::config::ServeConfig;
+use crate::connections::{Activity, Connections, Reply, Watched};
 use crate::error::{Error, Result};
 use crate::guard::Peer;
 use crate::mcp;
+use crate::problem::Problem;
+use crate::throttle::place;
 
 /// How long the head of a request may take, and how long an idle connection is kept.
 const HEAD_TIME: Duration = Duration::from_secs(30);
 /// A pause after a failed accept: most often there are too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// How often it is looked whether the file of keys has changed.
+const KEYS_PAUSE: Duration = Duration::from_millis(500);
 
 /// A server that is bound to its address and has everything open.
 pub struct Server {
@@ -118,22 +126,28 @@ async fn accept(
     let mut stopped = stop.subscribe();
     let mut signals = Signals::new().map_err(system("listen for signals"))?;
     let router = api::router(Arc::clone(&app));
-    let slots = Arc::new(Semaphore::new(app.config.limits.connections));
-    let connections = GracefulShutdown::new();
+    let connections = Connections::new(&app.config.limits);
+    let write_time = Duration::from_secs_f64(app.config.limits.write_seconds);
+    let running = GracefulShutdown::new();
+    let keys = tokio::spawn(follow_keys(Arc::clone(&app)));
     app.warm_up();
     loop {
-        let accepted = async {
-            // the semaphore is never closed
-            let slot = Arc::clone(&slots).acquire_owned().await;
-            (listener.accept().await, slot)
+        let admitted = async {
+            let (stream, peer) = listener.accept().await?;
+            let admitted = connections.admit(place(peer.ip())).await;
+            io::Result::Ok((stream, peer, admitted))
         };
-        let (accepted, slot) = tokio::select! {
-            accepted = accepted => accepted,
+        let admitted = tokio::select! {
+            admitted = admitted => admitted,
             () = signals.come() => break,
             _ = stopped.wait_for(|stop| *stop) => break,
         };
-        let (stream, peer) = match accepted {
-            Ok(accepted) => accepted,
+        let (stream, peer, admitted) = match admitted {
+            Ok((stream, peer, Some(admitted))) => (stream, peer, admitted),
+            Ok((stream, _, None)) => {
+                refuse(stream);
+                continue;
+            }
             Err(error) => {
                 (app.log)(&format!("cannot accept a connection: {error}"));
                 tokio::time::sleep(ACCEPT_PAUSE).await;
@@ -142,20 +156,26 @@ async fn accept(
         };
         // small replies should not wait for more; without it they are only slower
         let _ = stream.set_nodelay(true);
-        let connection = connection(stream, peer, &router);
-        let watched = connections.watch(connection);
+        let activity = Arc::clone(admitted.activity());
+        let stream = Watched::new(stream, Arc::clone(&activity), write_time);
+        let connection = connection(stream, peer, &router, &activity);
+        let watched = running.watch(connection);
         let app = Arc::clone(&app);
         tokio::spawn(async move {
             app.connections.fetch_add(1, Ordering::Relaxed);
-            // a connection that breaks is the other side's business
-            let _ = watched.await;
+            tokio::select! {
+                // a connection that breaks is the other side's business
+                _ = watched => {}
+                () = activity.unwanted() => {}
+            }
             app.connections.fetch_sub(1, Ordering::Relaxed);
-            drop(slot);
+            drop(admitted);
         });
     }
+    keys.abort();
     drop(listener);
     (app.log)("stopping; requests that run come to their end");
-    if tokio::time::timeout(limit, connections.shutdown())
+    if tokio::time::timeout(limit, running.shutdown())
         .await
         .is_err()
     {
@@ -164,12 +184,98 @@ async fn accept(
     Ok(())
 }
 
-type Connection = http1::Connection<TokioIo<TcpStream>, Routes>;
+/// Tells whoever has too many connections, as far as that can be told at once.
+fn refuse(stream: TcpStream) {
+    let problem = Problem::busy(
+        "connections",
+        "this address has as many connections as it may have",
+        1,
+    );
+    let body = serde_json::to_string(&problem).unwrap_or_default();
+    let head = format!(
+        "HTTP/1.1 429 Too Many Requests\r\ncontent-type: application/problem+json\r\n\
+         retry-after: 1\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
+    // it does not block; whoever cannot be told sees the connection end
+    let Ok(mut stream) = stream.into_std() else {
+        return;
+    };
+    // what was sent and not read would break off the reply
+    let _ = stream.read(&mut [0; 16 << 10]);
+    let _ = stream.write_all((head + &body).as_bytes());
+}
 
-fn connection(stream: TcpStream, peer: SocketAddr, router: &Router) -> Connection {
+/// Reads the file of keys again when it changes, and on `SIGHUP`.
+async fn follow_keys(app: Arc<App>) {
+    let mut hangup = Hangup::new();
+    loop {
+        let asked = tokio::select! {
+            () = hangup.come() => true,
+            () = tokio::time::sleep(KEYS_PAUSE) => false,
+        };
+        let keys = app.guard.keys();
+        let Some(path) = keys.file() else {
+            if asked {
+                (app.log)("there is no `keys_file` to read again");
+            }
+            continue;
+        };
+        match keys.reload(asked) {
+            Ok(None) => {}
+            Ok(Some(count)) => {
+                let path = path.display();
+                (app.log)(&format!("read `{path}` again; there are {count} API keys"));
+            }
+            Err(error) => {
+                let mut line = format!("API keys stay as they were: {error}");
+                if let Some(cause) = std::error::Error::source(&error) {
+                    line += &format!(": {cause}");
+                }
+                (app.log)(&line);
+            }
+        }
+    }
+}
+
+/// What tells a process to read its settings again.
+struct Hangup {
+    #[cfg(unix)]
+    signal: Option<tokio::signal::unix::Signal>,
+}
+
+impl Hangup {
+    fn new() -> Self {
+        Self {
+            // where it cannot be heard, changes are still seen
+            #[cfg(unix)]
+            signal: tokio::signal::unix::signal(tokio::signal::unix::SignalKind::hangup()).ok(),
+        }
+    }
+
+    async fn come(&mut self) {
+        #[cfg(unix)]
+        if let Some(signal) = &mut self.signal
+            && signal.recv().await.is_some()
+        {
+            return;
+        }
+        std::future::pending::<()>().await;
+    }
+}
+
+type Connection = http1::Connection<TokioIo<Watched>, Routes>;
+
+fn connection(
+    stream: Watched,
+    peer: SocketAddr,
+    router: &Router,
+    activity: &Arc<Activity>,
+) -> Connection {
     let routes = Routes {
         router: router.clone(),
         peer: Peer(peer),
+        activity: Arc::clone(activity),
     };
     http1::Builder::new()
         .timer(TokioTimer::new())
@@ -183,17 +289,20 @@ fn connection(stream: TcpStream, peer: SocketAddr, router: &Router) -> Connectio
 struct Routes {
     router: Router,
     peer: Peer,
+    activity: Arc<Activity>,
 }
 
 impl hyper::service::Service<Request<Incoming>> for Routes {
-    type Response = <Router as Service<Request<Body>>>::Response;
-    type Error = <Router as Service<Request<Body>>>::Error;
-    type Future = <Router as Service<Request<Body>>>::Future;
+    type Response = Response<Reply>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
+        let busy = self.activity.begin();
         let mut request = request.map(Body::new);
         request.extensions_mut().insert(self.peer);
-        self.router.clone().call(request)
+        let response = self.router.clone().call(request);
+        Box::pin(async move { Ok(response.await?.map(|body| Reply::new(body, busy))) })
     }
 }
 
@@ -239,11 +348,14 @@ impl Signals {
 
 /// Speaks MCP over `input` and `output` until `input` ends.
 pub fn speak_mcp(
-    config: ServeConfig,
+    mut config: ServeConfig,
     log: Log,
     input: &mut dyn io::BufRead,
     output: &mut dyn io::Write,
 ) -> Result<()> {
+    // nobody is listened to, so that nothing need be guarded
+    config.listen = ServeConfig::default().listen;
+    config.keys_file = None;
     let app = App::open(config, log)?;
     let spoken = mcp::over_lines(&app, input, output);
     app.finish();

@@ -8,6 +8,7 @@ use serde::Serialize;
 use wherefore::answer::{Answer, AnswerEntity, Status, Trace};
 use wherefore::config::{LinkerConfig, OrganizerConfig, RetrieverConfig, SelectorConfig};
 use wherefore::retrieve::gnn2r::Explanation;
+use wherefore::verify::{SigningKey, seal};
 use wherefore::{Observer, PipelineConfig, Question, Stage};
 
 use super::{pipeline_config, read_text};
@@ -29,11 +30,20 @@ pub(crate) fn run(args: &Ask, output: &Output) -> anyhow::Result<Exit> {
     let question = Question::new(question(args)?).about(&args.topics);
     // before the graph is opened: it may be large
     question.check()?;
-    let graph = open(&args.graph)?;
+    if args.sign.is_some() && !output.json {
+        return Err(UserError {
+            code: "usage",
+            message: "only the JSON of an answer is signed".into(),
+            hint: "add `--json`".into(),
+        }
+        .into());
+    }
+    let key = args.sign.as_deref().map(SigningKey::open).transpose()?;
+    let graph = open(&args.graph, args.consent.trust())?;
     let model = language::open(&args.llm, &config)?;
     let pipeline = config.build_with(model.map(|model| language::watched(model, output)))?;
     let mut seen = Seen::default();
-    let answer = pipeline.answer(&question, graph.as_ref(), &mut seen)?;
+    let mut answer = pipeline.answer(&question, graph.as_ref(), &mut seen)?;
     for note in seen.notes.iter().chain(&answer.notes) {
         output.note("note", note);
     }
@@ -46,9 +56,16 @@ pub(crate) fn run(args: &Ask, output: &Output) -> anyhow::Result<Exit> {
         output.note("picture", &path.display().to_string());
     }
     if output.json {
+        let explanation = seen.explanation.as_ref();
+        let told = Told {
+            answer: &answer,
+            explanation,
+        };
+        let seal = seal(&told, graph.as_ref(), key.as_ref());
+        answer.seal = Some(seal);
         output.print_json(&Told {
             answer: &answer,
-            explanation: seen.explanation.as_ref(),
+            explanation,
         })?;
     } else {
         output.print(&written(&answer, output))?;

@@ -108,14 +108,11 @@ pub(crate) fn run(args: &Change, action: Action, output: &Output) -> anyhow::Res
     Ok(Exit::Done)
 }
 
-/// Tells where a change log stops making sense.
+/// Tells of the end of a change log that was never acknowledged.
 pub(crate) fn tell_cut(cut: LogCut, output: &Output) {
-    let what = match cut.is_unfinished {
-        true => "the change log ends in the middle of a change that was never acknowledged",
-        false => "the change log is damaged",
-    };
     let text = format!(
-        "{what}: all before byte {} is kept, the {} bytes from there are not used",
+        "the change log ends in the middle of a change that was never acknowledged: all before \
+         byte {} is kept, the {} bytes from there are not used",
         cut.at, cut.bytes
     );
     output.note("warning", &text);

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use anyhow::Context;
 use wherefore::answer::{Answer, Status};
 use wherefore::{Pipeline, PipelineConfig, Question};
-use wherefore_graph::{Graph, RelationId};
+use wherefore_graph::{Graph, RelationId, Trust};
 
 use super::ask::written;
 use super::serve;
-use crate::args::{Demo, Serve, Served};
+use crate::args::{Consent, Demo, Serve, Served};
 use crate::errors::{self, Exit};
 use crate::open::open;
 use crate::output::{Arrows, Output, counted, shown};
@@ -83,8 +83,11 @@ fn served(args: &Demo) -> Serve {
             methods: Vec::new(),
             model: None,
             llm: None,
+            sign: None,
+            consent: Consent::default(),
         },
         listen: args.listen,
+        hosts: Vec::new(),
         runs: None,
         feedback: None,
         workers: None,
@@ -104,7 +107,7 @@ struct Session {
 impl Session {
     fn new(graph: &str) -> anyhow::Result<Self> {
         Ok(Self {
-            graph: Arc::from(open(graph)?),
+            graph: Arc::from(open(graph, Trust::Recorded)?),
             method: "walk".into(),
             pipeline: PipelineConfig::default().build()?,
             last: None,
@@ -197,7 +200,7 @@ impl Session {
 
     fn graph(&mut self, name: &str, output: &Output) -> anyhow::Result<()> {
         if !name.is_empty() {
-            self.graph = Arc::from(open(name)?);
+            self.graph = Arc::from(open(name, Trust::Recorded)?);
             self.last = None;
         }
         let entities = counted(self.graph.entity_bound(), "entity", "entities");

@@ -13,6 +13,7 @@ use wherefore_graph::{Graph, Store};
 use wherefore_lab::questions;
 
 use super::pipeline_config;
+use crate::args::Consent;
 use crate::errors::{Exit, UserError};
 use crate::open::open;
 use crate::output::{Output, counted, shown};
@@ -49,6 +50,8 @@ pub(crate) struct Diff {
     /// A checkpoint made by `wherefore train`
     #[arg(long, value_name = "CKPT")]
     model: Option<PathBuf>,
+    #[command(flatten)]
+    consent: Consent,
 }
 
 /// A question whose answer changed.
@@ -74,9 +77,9 @@ pub(crate) fn run(args: &Diff, output: &Output) -> anyhow::Result<Exit> {
     let path = args.questions.display();
     let asked = questions::read(&args.questions, args.format)
         .with_context(|| format!("cannot read the questions `{path}`"))?;
-    let after = open(&args.graph)?;
+    let after = open(&args.graph, args.consent.trust())?;
     let before: Box<dyn Graph> = match (&args.against, after.store()) {
-        (Some(other), _) => open(other)?,
+        (Some(other), _) => open(other, args.consent.trust())?,
         (None, Some(store)) => files_of(store, &args.graph)?,
         (None, None) => return Err(no_changes(&args.graph).into()),
     };

@@ -27,7 +27,12 @@ pub(crate) fn run_eval(args: &Eval, output: &Output) -> anyhow::Result<Exit> {
     let path = args.questions.display();
     let all = questions::read(&args.questions, args.format)
         .with_context(|| format!("cannot read the questions `{path}`"))?;
-    let graph = open_for(args.graph.as_deref(), all.iter(), &args.questions)?;
+    let graph = open_for(
+        args.graph.as_deref(),
+        all.iter(),
+        &args.questions,
+        args.consent.trust(),
+    )?;
     let metrics = match &args.sweep {
         Some(file) => return run_sweep(args, file, &all, graph.as_ref(), output),
         None => {

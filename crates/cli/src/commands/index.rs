@@ -13,7 +13,7 @@ use wherefore::model::encode;
 use wherefore::model::scoring::TripleNetwork;
 use wherefore::model::{distance_mlp, pna, qr_gat};
 use wherefore::retrieve::{NetworkConfig, NetworkRetriever};
-use wherefore_graph::{Adjacency, ServiceConfig, Store, index_labels};
+use wherefore_graph::{Adjacency, ServiceConfig, Store, TrustedServices, index_labels};
 
 use crate::args::Index;
 use crate::errors::{Exit, UserError};
@@ -23,7 +23,7 @@ use crate::progress::{Progress, Unit};
 
 pub(crate) fn run(args: &Index, output: &Output) -> anyhow::Result<Exit> {
     let graph = args.graph.display();
-    if let Some(config) = crate::open::service(&graph.to_string())? {
+    if let Some(config) = crate::open::service(&graph.to_string(), args.consent.trust())? {
         return labels(args, config, output);
     }
     if args.graph.as_os_str() == TOY {
@@ -96,6 +96,11 @@ fn labels(args: &Index, config: ServiceConfig, output: &Output) -> anyhow::Resul
     let report = index_labels(config, out, 1 << 30, args.replace, &tell, &|_| {})
         .with_context(|| format!("cannot index the service `{}`", told(&url)))?;
     drop(bar);
+    // whoever made the folder knows what its file says
+    let trusted = TrustedServices::of_user().and_then(|mut list| list.trust(out));
+    if let Err(error) = trusted {
+        output.note("note", &format!("{error}: `--trust` opens the folder"));
+    }
     let folder = out.display().to_string();
     if output.json {
         output.print_json(&serde_json::json!({

@@ -4,7 +4,9 @@ use anyhow::Context;
 use indicatif::{HumanBytes, HumanCount};
 use serde::Serialize;
 use wherefore::index::{self, ListedPart};
-use wherefore_graph::{Adjacency, Counts, EntityId, Graph, Pending, RelationId, Store};
+use wherefore_graph::{
+    Adjacency, Counts, EntityId, Graph, Pending, RelationId, Store, Verification,
+};
 
 use crate::args::Info;
 use crate::errors::Exit;
@@ -19,6 +21,14 @@ pub(crate) fn run(args: &Info, output: &Output) -> anyhow::Result<Exit> {
         store
             .check()
             .with_context(|| format!("the graph `{}` is damaged", args.graph.display()))?;
+        for part in index::check(&store)
+            .with_context(|| format!("the index of `{}` is damaged", args.graph.display()))?
+        {
+            let text = format!(
+                "the {part} index is of a version that wrote no checksums, and was not verified"
+            );
+            output.note("note", &text);
+        }
     }
     let report = Report::new(&store, args, output)?;
     if output.json {
@@ -47,6 +57,8 @@ struct Report<'a> {
     /// What the change log holds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pending: Option<Pending>,
+    /// How its files are held against their checksums while they are read.
+    verification: Verification,
     /// Whether all checksums were verified.
     checked: bool,
 }
@@ -149,6 +161,7 @@ impl<'a> Report<'a> {
             relations,
             indexes: index::list(store)?,
             pending: store.pending(),
+            verification: store.verification(),
             checked: args.check,
         })
     }
@@ -185,10 +198,13 @@ impl<'a> Report<'a> {
         line(
             "checksum",
             self.checksum.to_owned()
-                + if self.checked {
-                    ", all files verified"
-                } else {
-                    ""
+                + match (self.checked, self.verification) {
+                    (true, _) => ", all files verified",
+                    (false, Verification::WhenOpened) => "",
+                    (false, Verification::EachBlock) => ", each block verified when it is read",
+                    (false, Verification::OnlyWhenAsked) => {
+                        ", of a version without checksums of blocks: verified by `--check` only"
+                    }
                 },
         );
         if let Some((name, degree)) = &self.highest_degree {
@@ -205,7 +221,10 @@ impl<'a> Report<'a> {
                 HumanBytes(pending.bytes)
             );
             if let Some(cut) = pending.cut {
-                value += &format!("; {} bytes from byte {} on are not used", cut.bytes, cut.at);
+                value += &format!(
+                    "; {} bytes from byte {} on were never acknowledged and are not used",
+                    cut.bytes, cut.at
+                );
             }
             line("changes", value);
         }

@@ -36,7 +36,12 @@ pub(crate) fn run(args: &Label, output: &Output) -> anyhow::Result<Exit> {
     if let Some(count) = args.sample.filter(|count| *count < asked.len()) {
         asked = sweep::sample(&asked, count, args.seed);
     }
-    let graph = open_for(args.graph.as_deref(), asked.iter(), path)?;
+    let graph = open_for(
+        args.graph.as_deref(),
+        asked.iter(),
+        path,
+        args.consent.trust(),
+    )?;
     let Some(name) = &args.llm else {
         let lines = label::read(&args.out)?;
         let quality = label::quality(&lines, &asked, graph.as_ref())?;

@@ -47,7 +47,7 @@ fn config(args: &Link) -> anyhow::Result<NamesConfig> {
 fn one(args: &Link, text: &str, linker: &Names, output: &Output) -> anyhow::Result<Exit> {
     let question = Question::new(text).about(&args.topics);
     question.check()?;
-    let graph = open(&args.graph)?;
+    let graph = open(&args.graph, args.consent.trust())?;
     let shown = LinkingReport::new(linker, &question, graph.as_ref())?;
     if output.json {
         output.print_json(&shown)?;
@@ -113,7 +113,7 @@ fn many(args: &Link, file: &Path, linker: &Names, output: &Output) -> anyhow::Re
     let mut asked = questions::read(file, args.format)
         .with_context(|| format!("cannot read the questions `{}`", file.display()))?;
     asked.truncate(args.limit.unwrap_or(usize::MAX));
-    let graph = open(&args.graph)?;
+    let graph = open(&args.graph, args.consent.trust())?;
     let bar = Progress::begin("linking", output);
     let total = asked.len() as u64;
     let mut missed = Vec::new();

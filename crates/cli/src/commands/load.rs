@@ -37,6 +37,7 @@ pub(crate) fn run(args: &Load, output: &Output) -> anyhow::Result<Exit> {
         threads: args.threads,
         max_errors: if args.strict { 0 } else { args.max_errors },
         replace: args.replace,
+        base: args.base.clone(),
     };
     let shown_step = Mutex::new(None::<(LoadStep, Progress)>);
     let tell = |progress: LoadProgress| {

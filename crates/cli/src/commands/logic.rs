@@ -112,7 +112,7 @@ fn one(
         text => text.to_owned(),
     };
     let form: Form = text.parse()?;
-    let graph = open(&args.graph)?;
+    let graph = open(&args.graph, args.consent.trust())?;
     let graph = graph.as_ref();
     let plan = Plan::new(&form, graph, now)?;
     let mut told = Told {
@@ -342,7 +342,7 @@ fn written_by(args: &Logic, model: &Path, file: &Path, output: &Output) -> anyho
         ..AmarConfig::default()
     })
     .with_context(|| format!("cannot open the checkpoint `{}`", model.display()))?;
-    let graph = open(&args.graph)?;
+    let graph = open(&args.graph, args.consent.trust())?;
     let bar = Progress::begin("writing", output);
     let total = Some(asked.len() as u64);
     let told = written::written(
@@ -400,7 +400,7 @@ fn aspects_of(args: &Logic, text: &str, output: &Output) -> anyhow::Result<Exit>
     }
     let question = Question::new(text);
     question.check()?;
-    let graph = open(&args.graph)?;
+    let graph = open(&args.graph, args.consent.trust())?;
     let linker = Arc::new(Names::new(NamesConfig::default())?);
     let retriever = AspectRetriever::new(linker, relation_retriever(args)?);
     let found = retriever.retrieve(&question, graph.as_ref(), SHOWN.min(args.limit))?;
@@ -462,7 +462,7 @@ fn recall(args: &Logic, file: &Path, output: &Output) -> anyhow::Result<Exit> {
     let mut asked = questions::read(file, args.format)
         .with_context(|| format!("cannot read the questions `{}`", file.display()))?;
     asked.truncate(args.limit.max(1));
-    let graph = open(&args.graph)?;
+    let graph = open(&args.graph, args.consent.trust())?;
     let linker = Names::new(NamesConfig::default())?;
     let measured = aspects(&linker, &relation_retriever(args)?, graph.as_ref(), &asked)?;
     if output.json {

@@ -10,7 +10,7 @@ use crate::open::open;
 use crate::output::{Output, counted};
 
 pub(crate) fn run(args: &Questions, output: &Output) -> anyhow::Result<Exit> {
-    let graph = open(&args.graph)?;
+    let graph = open(&args.graph, args.consent.trust())?;
     let options = DraftOptions {
         count: args.count as usize,
         hops: args.hops as usize,

@@ -9,6 +9,7 @@ use serde::Serialize;
 use wherefore_serve::{GraphConfig, Log, MethodConfig, ServeConfig, Server, new_key, speak_mcp};
 
 use super::read_text;
+use super::sparql::worker_command;
 use crate::args::{Mcp, Serve, Served};
 use crate::errors::Exit;
 use crate::open::told;
@@ -21,6 +22,8 @@ pub(crate) fn serve(args: &Serve, output: &Output) -> anyhow::Result<Exit> {
     }
     let mut config = config(&args.served)?;
     config.listen = args.listen.unwrap_or(config.listen);
+    let hosts = args.hosts.iter().map(|host| host.trim());
+    (config.hosts).extend(hosts.filter(|h| !h.is_empty()).map(str::to_owned));
     config.runs = args.runs.clone().or(config.runs);
     config.feedback = args.feedback.clone().or(config.feedback);
     config.limits.workers = args.workers.unwrap_or(config.limits.workers);
@@ -82,7 +85,7 @@ fn key(name: &str, output: &Output) -> anyhow::Result<Exit> {
     output.print(&format!("{key}\n"))?;
     let name = serde_json::to_string(name).context("cannot write the name")?;
     let lines = format!(
-        "put this into the server's configuration; the key is shown only once\n\n[[keys]]\nname = {name}\nsha256 = \"{sha256}\"\n"
+        "put this into the server's configuration or its `keys_file`; the key is shown only once\n\n[[keys]]\nname = {name}\nsha256 = \"{sha256}\"\n"
     );
     // nobody is left to tell if this fails
     let _ = io::stderr().write_all(lines.as_bytes());
@@ -96,6 +99,7 @@ fn config(args: &Served) -> anyhow::Result<ServeConfig> {
             .with_context(|| format!("cannot use the configuration `{}`", path.display()))?,
         None => ServeConfig::default(),
     };
+    config.sparql_worker = Some(worker_command()?);
     for given in &args.graphs {
         let (name, path) = named(given);
         let graph = config
@@ -103,6 +107,11 @@ fn config(args: &Served) -> anyhow::Result<ServeConfig> {
             .entry(name)
             .or_insert_with(GraphConfig::default);
         graph.path = path;
+        // the file spoke of another
+        graph.trust = false;
+    }
+    for graph in config.graphs.values_mut() {
+        graph.trust |= args.consent.trust;
     }
     for graph in config.graphs.values_mut().filter(|g| g.path == world::NAME) {
         graph.path = world::folder()?.to_string_lossy().into_owned();
@@ -110,6 +119,7 @@ fn config(args: &Served) -> anyhow::Result<ServeConfig> {
             graph.examples = world::EXAMPLES.map(str::to_owned).into();
         }
     }
+    config.sign = args.sign.clone().or(config.sign);
     if let Some(first) = args.graphs.first() {
         config.default_graph.get_or_insert_with(|| named(first).0);
     }
@@ -174,6 +184,7 @@ fn named(given: &str) -> (String, String) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::args::Consent;
 
     #[test]
     fn graphs_go_by_the_given_name_or_the_last_part_of_their_path() {
@@ -192,6 +203,8 @@ mod tests {
             methods: Vec::new(),
             model: Some("ckpt".into()),
             llm: Some("m.gguf".into()),
+            sign: None,
+            consent: Consent::default(),
         };
         let config = config(&args).unwrap();
         assert_eq!(config.default_graph.as_deref(), Some("toy"));

@@ -1,21 +1,26 @@
 //! `wherefore sparql`: a SPARQL 1.1 query over a graph folder.
 
-use std::io::{self, BufWriter, IsTerminal, Write};
+use std::ffi::OsString;
+use std::io::{self, BufReader, BufWriter, IsTerminal, Write};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context;
 use clap::ValueEnum;
-use wherefore_graph::sparql::{ResultFormat, SparqlOptions, write};
+use wherefore_graph::sparql::{ResultFormat, SparqlOptions, Workers, run_worker};
 use wherefore_graph::{Service, Store};
 
 use super::read_text;
-use crate::args::Sparql;
+use crate::args::{Sparql, SparqlWorker};
 use crate::errors::Exit;
 use crate::open::{service, store, told};
-use crate::output::Output;
+use crate::output::{Output, Shielded};
 
 /// The longest query text that is read.
 const MAX_QUERY_BYTES: u64 = (1 << 20) + 1;
+
+/// The command that [`worker`] is.
+const WORKER: &str = "sparql-worker";
 
 /// How results are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -23,6 +28,8 @@ pub(crate) enum Results {
     Table,
     Json,
     Csv,
+    /// CSV whose cells no spreadsheet takes for formulas
+    Spreadsheet,
     Tsv,
     Xml,
     Nt,
@@ -42,7 +49,7 @@ pub(crate) fn run(args: &Sparql, output: &Output) -> anyhow::Result<Exit> {
         _ => read_text("-".as_ref(), MAX_QUERY_BYTES)?,
     };
     let name = args.graph.display().to_string();
-    let graph = match service(&name)? {
+    let graph = match service(&name, args.consent.trust())? {
         Some(config) => Queried::Service(Box::new(
             Service::open(config)
                 .with_context(|| format!("cannot open the service `{}`", told(&name)))?,
@@ -52,6 +59,7 @@ pub(crate) fn run(args: &Sparql, output: &Output) -> anyhow::Result<Exit> {
     let options = SparqlOptions {
         timeout: (args.timeout > 0.0).then(|| Duration::from_secs_f64(args.timeout.min(1e9))),
         max_rows: args.limit,
+        max_bytes: None,
     };
     let results = args.results.unwrap_or(if output.json {
         Results::Json
@@ -64,15 +72,24 @@ pub(crate) fn run(args: &Sparql, output: &Output) -> anyhow::Result<Exit> {
         },
         Results::Json => ResultFormat::Json,
         Results::Csv => ResultFormat::Csv,
+        Results::Spreadsheet => ResultFormat::Spreadsheet,
         Results::Tsv => ResultFormat::Tsv,
         Results::Xml => ResultFormat::Xml,
         Results::Nt => ResultFormat::NTriples,
         Results::Ttl => ResultFormat::Turtle,
     };
-    // not the locked one: the query runs on a thread of its own
-    let mut out = BufWriter::new(io::stdout());
+    let out = BufWriter::new(io::stdout());
+    let mut out = match results {
+        Results::Json => Shielded::json(out),
+        _ if io::stdout().is_terminal() => Shielded::terminal(out),
+        _ => Shielded::none(out),
+    };
     let written = match &graph {
-        Queried::Store(store) => write(store, &text, &options, format, &mut out)?,
+        Queried::Store(store) => {
+            let (program, arguments) = worker_command()?;
+            let workers = Workers::new(program, arguments, args.memory as u64);
+            workers.write(store.path(), &text, &options, format, &mut out, &|| true)?
+        }
         Queried::Service(service) => service.write_query(&text, &options, format, &mut out)?,
     };
     if matches!(results, Results::Json | Results::Xml) {
@@ -90,4 +107,16 @@ pub(crate) fn run(args: &Sparql, output: &Output) -> anyhow::Result<Exit> {
         Some(false) => Exit::No,
         _ => Exit::Done,
     })
+}
+
+/// How this program is started as a process that runs queries.
+pub(crate) fn worker_command() -> anyhow::Result<(PathBuf, Vec<OsString>)> {
+    let program = std::env::current_exe().context("cannot tell where this program lies")?;
+    Ok((program, vec![WORKER.into()]))
+}
+
+pub(crate) fn worker(args: &SparqlWorker) -> anyhow::Result<Exit> {
+    let mut input = BufReader::new(io::stdin());
+    run_worker(args.memory, &mut input, io::stdout())?;
+    Ok(Exit::Done)
 }

@@ -163,7 +163,12 @@ fn run_with(
         }
     };
     let all = questions.iter().chain(&valid);
-    let graph = open_for(args.graph.as_deref(), all, &args.questions[0])?;
+    let graph = open_for(
+        args.graph.as_deref(),
+        all,
+        &args.questions[0],
+        args.consent.trust(),
+    )?;
     let labels = match &args.labels {
         Some(path) => Labels::read(path)
             .with_context(|| format!("cannot read the labels `{}`", path.display()))?,

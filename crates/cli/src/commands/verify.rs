@@ -3,7 +3,9 @@
 use anyhow::Context;
 use serde::Serialize;
 use wherefore::answer::{Answer, Status};
-use wherefore::verify::{AnswerCheck, EvidenceState, Verification, verify};
+use wherefore::verify::{
+    AnswerCheck, Check, CheckOutcome, EvidenceState, PublicKey, Saved, Verification, verify_saved,
+};
 
 use super::read_text;
 use crate::args::Verify;
@@ -17,19 +19,21 @@ const MAX_ANSWER_BYTES: u64 = 64 << 20;
 pub(crate) fn run(args: &Verify, output: &Output) -> anyhow::Result<Exit> {
     let path = args.answer.display();
     let text = read_text(&args.answer, MAX_ANSWER_BYTES)?;
-    let answer: Answer = serde_json::from_str(&text)
+    let key = args.key.as_deref().map(PublicKey::open).transpose()?;
+    let saved = Saved::from_json(&text)
         .map_err(|e| UserError {
             code: "not-an-answer",
             message: e.to_string(),
             hint: "save one with `wherefore ask GRAPH QUESTION --json > answer.json`".into(),
         })
         .with_context(|| format!("`{path}` is not an answer"))?;
-    let graph = open(&args.graph)?;
-    let verification = verify(&answer, graph.as_ref())?;
+    let graph = open(&args.graph, args.consent.trust())?;
+    let verification = verify_saved(&saved, graph.as_ref(), key.as_ref())?;
+    let answer = &saved.answer;
     if output.json {
-        output.print_json(&report(&answer, &verification))?;
+        output.print_json(&report(answer, &verification))?;
     } else {
-        output.print(&written(&answer, &verification, output))?;
+        output.print(&written(answer, &verification, output))?;
     }
     Ok(if verification.holds {
         Exit::Done
@@ -45,6 +49,7 @@ struct Report<'a> {
     holds: bool,
     answers: &'a [AnswerCheck],
     evidence: Vec<EvidenceReport<'a>>,
+    checks: &'a [Check],
 }
 
 #[derive(Serialize)]
@@ -71,10 +76,12 @@ fn report<'a>(answer: &'a Answer, verification: &'a Verification) -> Report<'a> 
                 state,
             })
             .collect(),
+        checks: &verification.checks,
     }
 }
 
-/// The verification for people: each answer, its rationale, and what else is gone.
+/// The verification for people: each answer, its rationale, what else is gone, and what was checked
+/// of the file as a whole.
 fn written(answer: &Answer, verification: &Verification, output: &Output) -> String {
     let mark = |good| {
         if good {
@@ -103,8 +110,8 @@ fn written(answer: &Answer, verification: &Verification, output: &Output) -> Str
             Some(reason) => format!("does not hold: {}", shown(reason)),
         };
         text += &format!("{} {verdict}\n", output.bold(&shown(&check.name)));
-        for &i in &entity.rationale {
-            if i < in_rationale.len() {
+        for &i in entity.rationale.iter().chain(&entity.measured) {
+            if i < in_rationale.len() && !in_rationale[i] {
                 in_rationale[i] = true;
                 text += &format!("  {}", triple(i));
             }
@@ -122,6 +129,9 @@ fn written(answer: &Answer, verification: &Verification, output: &Output) -> Str
     if answer.status == Status::Abstained {
         text += "The answer abstained, so there is nothing to prove\n";
     }
+    for check in &verification.checks {
+        text += &checked(check, output);
+    }
     let found = verification
         .evidence
         .iter()
@@ -129,4 +139,25 @@ fn written(answer: &Answer, verification: &Verification, output: &Output) -> Str
         .count();
     let all = counted(verification.evidence.len(), "triple", "triples");
     text + &output.dim(&format!("{found} of {all} found in the graph")) + "\n"
+}
+
+/// A line for what failed, and for what could not be checked; what passed says so in `--json`.
+fn checked(check: &Check, output: &Output) -> String {
+    let subject = match serde_json::to_value(check.subject) {
+        Ok(serde_json::Value::String(name)) => name,
+        _ => String::new(),
+    };
+    let detail = shown(&check.detail);
+    let is_seal = matches!(
+        check.subject,
+        wherefore::verify::Subject::Digest | wherefore::verify::Subject::Signature
+    );
+    match check.outcome {
+        CheckOutcome::Failed => format!("{} {subject}: {detail}\n", output.red("✗")),
+        CheckOutcome::Passed if is_seal => {
+            format!("{} {subject}: {detail}\n", output.green("✓"))
+        }
+        CheckOutcome::Passed => String::new(),
+        CheckOutcome::Noted => output.dim(&format!("· {subject}: {detail}")) + "\n",
+    }
 }

@@ -10,6 +10,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::log::{self, Change, LOG, LogCut, Position};
+use super::repair::KEPT;
 use crate::error::{Error, Result};
 use crate::graph::{EntityId, RelationId};
 use crate::key;
@@ -30,7 +31,7 @@ pub struct CompactReport {
     pub carried: u64,
     /// What the graph holds.
     pub counts: Counts,
-    /// Where the old log stopped making sense, if it did; the rest of it is kept beside the files.
+    /// The end of the old log, if it was part of a change that was never acknowledged.
     pub cut: Option<LogCut>,
     /// Bytes of the graph on disk.
     pub bytes: u64,
@@ -209,25 +210,19 @@ fn of_changes(store: &Store) -> Result<Option<SortedChunk>> {
     }
 }
 
-/// Writes what came after the folded changes to the log of the new files, and keeps what could
-/// not be read of the old one. Gives the number of changes. The lock is held.
+/// Writes what came after the folded changes to the log of the new files, and keeps what earlier
+/// damage left beside the old one. Gives the number of changes. The lock is held.
 fn carry(store: &Store, folder: &Path, checksum: &str) -> Result<u64> {
     let old = store.base.data.join(LOG);
     let mut later: Vec<Change> = Vec::new();
-    let (at, cut) = log::read(&old, store.checksum(), store.changes.at, |change| {
+    log::read(&old, store.checksum(), store.changes.at, |change| {
         later.push(change);
         Ok(())
     })?;
     keep_damaged(&store.base.data, folder)?;
-    if cut.is_some_and(|cut| !cut.is_unfinished) {
-        let whole = std::fs::read(&old).map_err(Error::io("read", &old))?;
-        let rest = whole.get(at.bytes as usize..).unwrap_or_default();
-        let path = folder.join(format!("{LOG}.rest"));
-        std::fs::write(&path, rest).map_err(Error::io("write", &path))?;
-    }
     if !later.is_empty() {
         let path = folder.join(LOG);
-        log::append(&path, checksum, Position::default(), &later, None)?;
+        log::append(&path, checksum, Position::default(), &later)?;
     }
     Ok(later.len() as u64)
 }
@@ -237,7 +232,8 @@ fn keep_damaged(from: &Path, to: &Path) -> Result<()> {
     for entry in std::fs::read_dir(from).map_err(Error::io("read", from))? {
         let path = entry.map_err(Error::io("read", from))?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        if name.starts_with("changes.") && name != LOG {
+        // `rest` is what older versions left
+        if name.starts_with(KEPT) || name.starts_with("changes.log.rest") {
             let target = to.join(&*name);
             std::fs::copy(&path, &target).map_err(Error::io("copy", &path))?;
         }

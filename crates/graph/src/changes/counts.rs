@@ -36,8 +36,8 @@ impl Changes {
             let is_there = self.degree(base, entity)? > 0;
             self.key(base, entity, &mut bytes)?;
             let unnamed = is_unnamed_key(&bytes);
-            let was_unnamed = in_files && unnamed && base.label(entity).is_none();
-            let now_unnamed = is_there && unnamed && self.label(base, entity).is_none();
+            let was_unnamed = in_files && unnamed && base.label(entity)?.is_none();
+            let now_unnamed = is_there && unnamed && self.label(base, entity)?.is_none();
             let step = |count: &mut u64, was: bool, now: bool| {
                 *count = *count + u64::from(now) - u64::from(was);
             };

@@ -211,10 +211,16 @@ impl Store {
     /// Changes that change nothing are counted and not written. What fails changes nothing.
     pub fn change(&self, set: &ChangeSet) -> Result<(Store, ChangeReport)> {
         let _writing = WriteLock::take(self.path())?;
-        let current = match self.refreshed()? {
+        let mut current = match self.refreshed()? {
             Some(newer) => newer,
             None => self.clone(),
         };
+        let path = current.base.data.join(log::LOG);
+        // nobody writes to a log that is not whole, whatever its time and length say
+        let (at, _) = log::read(&path, current.checksum(), current.changes.at, |_| Ok(()))?;
+        if at != current.changes.at {
+            current = Store::open(self.path())?;
+        }
         let base = &current.base;
         let mut next = Changes::clone(&current.changes);
         let mut report = ChangeReport::default();
@@ -237,9 +243,8 @@ impl Store {
             return Ok((current, report));
         }
         let path = base.data.join(log::LOG);
-        // a cut that a reader leaves out of account may still be there
-        let (at, cut) = log::read(&path, current.checksum(), current.changes.at, |_| Ok(()))?;
-        let at = log::append(&path, current.checksum(), at, &effective, cut)?;
+        let at = current.changes.at;
+        let at = log::append(&path, current.checksum(), at, &effective)?;
         next.log = crate::base::Stamp::of(&path)?;
         next.settle(base, at, None, touched)?;
         report.pending = at.changes;

@@ -9,16 +9,32 @@
 //! chain   = hash(payload, seed = check)
 //! ```
 //!
-//! A record is written in one piece and flushed to the disk before anybody is told that it is
-//! there; it counts whole or not at all. Chains tell where a log was cut or damaged, and which log
-//! it is; `check` tells a record that was never finished from one that is damaged. Keys are texts and not ids, so that a record holds whatever the files are.
+//! Keys are texts and not ids, so that a record holds whatever the files are. Every byte is
+//! covered by `check` or `chain`, and a chain also tells which log a record belongs to.
+//!
+//! What is guaranteed:
+//!
+//! 1. A change is acknowledged after its record is on the disk and after that the length and
+//!    chain of the log are on the disk too, in a file of its own ([`super::commit`]).
+//! 2. So what is acknowledged is known. If the log is not whole up to there, be it that a bit was
+//!    flipped or that the end is missing or the whole file, every reader gets
+//!    [`Error::DamagedLog`] with the place, and nobody writes to it. Nothing acknowledged is ever
+//!    left out in silence.
+//! 3. What stands after that was never acknowledged: the writer was killed. Whole records count,
+//!    the rest is told ([`LogCut`]) and dropped by the next writer.
+//! 4. Damage is mended by [`super::repair`] when somebody asks for it, which keeps the old log.
+//!
+//! Logs of versions that wrote no such file are read too. There only a record whose end is missing
+//! counts as never acknowledged; that the last one was cut off by somebody else cannot be told.
+//! The same is true if the file is removed by hand.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
+use super::commit;
 use crate::dictionary::{push_varint, take_varint};
 use crate::error::{Error, Result};
 use crate::key;
@@ -31,8 +47,8 @@ pub(crate) const LOG: &str = "changes.log";
 pub(crate) const LOCK: &str = ".changes.lock";
 
 const MAGIC: &[u8; 8] = b"WFCHANG1";
-const HEADER: u64 = 16;
-const RECORD: usize = 24;
+pub(super) const HEADER: u64 = 16;
+pub(super) const RECORD: usize = 24;
 
 /// The longest payload of one record; more changes make several.
 pub(crate) const LONGEST: usize = 16 << 20;
@@ -67,108 +83,198 @@ pub(crate) struct Position {
     pub(crate) changes: u64,
 }
 
-/// Where a log stops making sense. All that stands before is kept.
+/// The end of a log, where it is part of a change that was never acknowledged: its writer was
+/// killed. All that stands before counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct LogCut {
     /// The first byte that is not used.
     pub at: u64,
     /// Bytes from there to the end.
     pub bytes: u64,
-    /// Whether only the end is missing, as when a writer was killed: nothing that was
-    /// acknowledged is lost then. Otherwise what stands there is damaged.
-    pub is_unfinished: bool,
 }
 
-fn seed(checksum: &str) -> u64 {
+pub(super) fn seed(checksum: &str) -> u64 {
     xxh3_64(checksum.as_bytes())
 }
 
-fn check_of(length: u32, count: u32, before: u64) -> u64 {
+pub(super) fn check_of(length: u32, count: u32, before: u64) -> u64 {
     let bytes = (u64::from(length) << 32 | u64::from(count)).to_le_bytes();
     xxh3_64_with_seed(&bytes, before)
 }
 
+/// What ends a log before its end.
+enum Stop {
+    /// A record whose end is missing.
+    Unfinished,
+    /// Something that is no record of this log.
+    Damaged(&'static str),
+}
+
 /// Reads the whole records after `from`. A log that is not there has none.
+///
+/// # Errors
+/// [`Error::DamagedLog`] if something that was acknowledged is not whole. Whole changes before it
+/// were given to `each` then.
 pub(crate) fn read(
     path: &Path,
     checksum: &str,
     from: Position,
     mut each: impl FnMut(Change) -> Result<()>,
 ) -> Result<(Position, Option<LogCut>)> {
+    // before the log: whoever writes goes the other way around
+    let committed = commit::read(path, checksum)?;
+    let mut at = from;
+    let damaged = |at: Position, length: u64, reason: &str| Error::DamagedLog {
+        path: path.to_owned(),
+        at: at.bytes,
+        bytes: length.saturating_sub(at.bytes),
+        whole: at.changes,
+        reason: reason.to_owned(),
+    };
     let mut file = match File::open(path) {
         Ok(file) => file,
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok((from, None)),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+            return match committed {
+                Some(_) => Err(damaged(at, 0, "it is missing")),
+                None => Ok((from, None)),
+            };
+        }
         Err(e) => return Err(Error::io("open", path)(e)),
     };
     let failed = |e| Error::io("read", path)(e);
     let length = file.metadata().map_err(failed)?.len();
-    let mut at = from;
-    let cut = |at: Position, is_unfinished| {
-        let left = length.saturating_sub(at.bytes);
-        Some(LogCut {
-            at: at.bytes,
-            bytes: left,
-            is_unfinished,
-        })
-    };
-    if at.bytes == 0 {
-        if length < HEADER {
-            return Ok((at, (length > 0).then_some(()).and_then(|()| cut(at, true))));
-        }
+    if length < at.bytes {
+        return Err(damaged(at, length, "it is shorter than it was"));
+    }
+    // whether the log was seen to be the one that was committed
+    let is_committed =
+        |at: Position| committed.is_some_and(|c| (c.bytes, c.chain) == (at.bytes, at.chain));
+    let mut agreed = is_committed(at);
+    let stop = if at.bytes > 0 {
+        file.seek(SeekFrom::Start(at.bytes)).map_err(failed)?;
+        None
+    } else if length < HEADER {
+        Some(Stop::Unfinished)
+    } else {
         let mut header = [0; HEADER as usize];
         file.read_exact(&mut header).map_err(failed)?;
-        if &header[..8] != MAGIC || header[8..] != seed(checksum).to_le_bytes() {
-            return Ok((at, cut(at, false)));
+        if &header[..8] == MAGIC && header[8..] == seed(checksum).to_le_bytes() {
+            at.bytes = HEADER;
+            at.chain = seed(checksum);
+            None
+        } else {
+            Some(Stop::Damaged("it does not begin as the log of this graph"))
         }
-        at.bytes = HEADER;
-        at.chain = seed(checksum);
-    } else {
-        file.seek(SeekFrom::Start(at.bytes)).map_err(failed)?;
-    }
+    };
     let mut input = std::io::BufReader::with_capacity(1 << 16, file);
     let mut payload = Vec::new();
-    loop {
-        let left = length.saturating_sub(at.bytes);
-        if left == 0 {
-            return Ok((at, None));
+    let stop = match stop {
+        Some(stop) => Some(stop),
+        None => loop {
+            let left = length.saturating_sub(at.bytes);
+            match next_record(&mut input, left, at, &mut payload).map_err(failed)? {
+                Ok(None) => break None,
+                Ok(Some((next, changes))) => {
+                    changes.into_iter().try_for_each(&mut each)?;
+                    at = next;
+                    agreed |= is_committed(at);
+                }
+                Err(stop) => break Some(stop),
+            }
+        },
+    };
+    match (committed, stop) {
+        (Some(committed), stop) if at.bytes < committed.bytes => {
+            let reason = match stop {
+                Some(Stop::Damaged(reason)) => reason.to_owned(),
+                _ => format!("it has {length} bytes instead of {}", committed.bytes),
+            };
+            return Err(damaged(at, length, &reason));
         }
-        if left < RECORD as u64 {
-            return Ok((at, cut(at, true)));
+        (Some(committed), _) if from.bytes <= committed.bytes && !agreed => {
+            return Err(damaged(at, length, "it is not the log that was written"));
         }
-        let mut head = [0; RECORD];
-        input.read_exact(&mut head).map_err(failed)?;
-        let word = |i: usize| u32::from_le_bytes(head[i..i + 4].try_into().expect("four bytes"));
-        let (bytes, count) = (word(0), word(4));
-        let check = u64::from_le_bytes(head[8..16].try_into().expect("eight bytes"));
-        let chain = u64::from_le_bytes(head[16..].try_into().expect("eight bytes"));
-        if check_of(bytes, count, at.chain) != check {
-            return Ok((at, cut(at, false)));
+        (None, Some(Stop::Damaged(reason))) => return Err(damaged(at, length, reason)),
+        (_, None) => return Ok((at, None)),
+        (_, Some(_)) => {}
+    }
+    let cut = LogCut {
+        at: at.bytes,
+        bytes: length.saturating_sub(at.bytes),
+    };
+    Ok((at, (cut.bytes > 0).then_some(cut)))
+}
+
+type Record = (Position, Vec<Change>);
+
+/// The record at `at`, of which `left` bytes are there; none at the end.
+fn next_record(
+    input: &mut impl Read,
+    left: u64,
+    at: Position,
+    payload: &mut Vec<u8>,
+) -> std::io::Result<Result<Option<Record>, Stop>> {
+    if left == 0 {
+        return Ok(Ok(None));
+    }
+    if left < RECORD as u64 {
+        return Ok(Err(Stop::Unfinished));
+    }
+    let mut head = [0; RECORD];
+    input.read_exact(&mut head)?;
+    let head = Head::parse(&head);
+    if check_of(head.length, head.count, at.chain) != head.check {
+        return Ok(Err(Stop::Damaged(
+            "the checksum of the record's head does not match",
+        )));
+    }
+    if left < RECORD as u64 + u64::from(head.length) {
+        return Ok(Err(Stop::Unfinished));
+    }
+    payload.resize(head.length as usize, 0);
+    input.read_exact(payload)?;
+    if xxh3_64_with_seed(payload, head.check) != head.chain {
+        return Ok(Err(Stop::Damaged(
+            "the checksum of the record does not match",
+        )));
+    }
+    let Some(changes) = decode(payload, Some(head.count)) else {
+        return Ok(Err(Stop::Damaged("the record makes no sense")));
+    };
+    let next = Position {
+        bytes: at.bytes + RECORD as u64 + u64::from(head.length),
+        chain: head.chain,
+        changes: at.changes + u64::from(head.count),
+    };
+    Ok(Ok(Some((next, changes))))
+}
+
+/// What stands before the payload of a record.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Head {
+    pub(super) length: u32,
+    pub(super) count: u32,
+    pub(super) check: u64,
+    pub(super) chain: u64,
+}
+
+impl Head {
+    pub(super) fn parse(bytes: &[u8; RECORD]) -> Self {
+        let word = |i: usize| u32::from_le_bytes(bytes[i..i + 4].try_into().expect("four bytes"));
+        let long = |i: usize| u64::from_le_bytes(bytes[i..i + 8].try_into().expect("eight bytes"));
+        Self {
+            length: word(0),
+            count: word(4),
+            check: long(8),
+            chain: long(16),
         }
-        if left < RECORD as u64 + u64::from(bytes) {
-            return Ok((at, cut(at, true)));
-        }
-        payload.resize(bytes as usize, 0);
-        input.read_exact(&mut payload).map_err(failed)?;
-        if xxh3_64_with_seed(&payload, check) != chain {
-            return Ok((at, cut(at, false)));
-        }
-        let Some(changes) = decode(&payload, count) else {
-            return Ok((at, cut(at, false)));
-        };
-        for change in changes {
-            each(change)?;
-        }
-        at = Position {
-            bytes: at.bytes + RECORD as u64 + u64::from(bytes),
-            chain,
-            changes: at.changes + u64::from(count),
-        };
     }
 }
 
-fn decode(mut payload: &[u8], count: u32) -> Option<Vec<Change>> {
+/// The changes of a payload, which must be so many if it is said.
+pub(super) fn decode(mut payload: &[u8], count: Option<u32>) -> Option<Vec<Change>> {
     let mut changes = Vec::new();
-    for _ in 0..count {
+    while !payload.is_empty() {
         let (&action, rest) = payload.split_first()?;
         payload = rest;
         let action = match action {
@@ -186,7 +292,7 @@ fn decode(mut payload: &[u8], count: u32) -> Option<Vec<Change>> {
         }
         changes.push(Change { action, keys });
     }
-    payload.is_empty().then_some(changes)
+    (count.is_none_or(|count| count as usize == changes.len())).then_some(changes)
 }
 
 fn encode(change: &Change, out: &mut Vec<u8>) {
@@ -200,16 +306,14 @@ fn encode(change: &Change, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends changes after `at`, and returns when they are on the disk.
+/// Appends changes after `at`, and returns when they are on the disk and known to be there.
 ///
-/// What stands after `at` is not whole: the end of a record that was never acknowledged is
-/// dropped, and damaged records are set aside in a file of their own. The lock must be held.
+/// What stands after `at` was never acknowledged and is dropped. The lock must be held.
 pub(crate) fn append(
     path: &Path,
     checksum: &str,
     at: Position,
     changes: &[Change],
-    cut: Option<LogCut>,
 ) -> Result<Position> {
     let failed = |e| Error::io("write", path)(e);
     let mut file = OpenOptions::new()
@@ -219,9 +323,6 @@ pub(crate) fn append(
         .truncate(false)
         .open(path)
         .map_err(Error::io("open", path))?;
-    if let Some(cut) = cut.filter(|cut| !cut.is_unfinished) {
-        set_aside(&mut file, path, cut)?;
-    }
     let mut at = at;
     let mut bytes = Vec::new();
     if at.bytes == 0 {
@@ -279,31 +380,15 @@ pub(crate) fn append(
     {
         sync_folder(folder)?;
     }
-    Ok(at)
-}
-
-/// Keeps what cannot be read in a file of its own.
-fn set_aside(file: &mut File, path: &Path, cut: LogCut) -> Result<()> {
-    let mut number = 1;
-    let aside = loop {
-        let aside = damaged_path(path, number);
-        if !aside.exists() {
-            break aside;
+    if let Err(e) = commit::write(path, checksum, at) {
+        // if what was written of it is taken back, the record can be, too; if not, it stays: a log
+        // that ends before its commit is damaged
+        if commit::withdraw(path, checksum, at).is_ok() {
+            let _ = file.set_len(from);
         }
-        number += 1;
-    };
-    let mut rest = Vec::new();
-    file.seek(SeekFrom::Start(cut.at))
-        .and_then(|_| file.read_to_end(&mut rest))
-        .map_err(Error::io("read", path))?;
-    let mut out = File::create(&aside).map_err(Error::io("create", &aside))?;
-    out.write_all(&rest)
-        .and_then(|()| out.sync_all())
-        .map_err(Error::io("write", &aside))
-}
-
-fn damaged_path(log: &Path, number: u32) -> PathBuf {
-    log.with_extension(format!("damaged-{number}"))
+        return Err(e);
+    }
+    Ok(at)
 }
 
 /// Held while a log is written or a graph is put into the place of another.
@@ -340,14 +425,17 @@ mod tests {
         }
     }
 
-    fn all(path: &Path) -> (Vec<Change>, Position, Option<LogCut>) {
+    fn try_all(path: &Path) -> Result<(Vec<Change>, Position, Option<LogCut>)> {
         let mut found = Vec::new();
         let (at, cut) = read(path, "base", Position::default(), |c| {
             found.push(c);
             Ok(())
-        })
-        .unwrap();
-        (found, at, cut)
+        })?;
+        Ok((found, at, cut))
+    }
+
+    fn all(path: &Path) -> (Vec<Change>, Position, Option<LogCut>) {
+        try_all(path).unwrap()
     }
 
     /// Three records of one, two and one change.
@@ -357,11 +445,16 @@ mod tests {
         let mut states = vec![(at, Vec::new())];
         for batch in [&["a"][..], &["b", "c"], &["d"]] {
             let changes: Vec<_> = batch.iter().map(|n| change(Action::Add, n)).collect();
-            at = append(path, "base", at, &changes, None).unwrap();
+            at = append(path, "base", at, &changes).unwrap();
             so_far.extend(changes);
             states.push((at, so_far.clone()));
         }
         states
+    }
+
+    /// As a version left it that wrote no commits.
+    fn uncommitted(path: &Path) {
+        std::fs::remove_file(path.with_file_name(commit::COMMIT)).unwrap();
     }
 
     #[test]
@@ -384,51 +477,118 @@ mod tests {
     }
 
     #[test]
-    fn a_log_cut_anywhere_keeps_all_records_before_the_cut() {
+    fn an_acknowledged_change_that_was_cut_off_is_an_error_wherever_the_cut_is() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join(LOG);
         let states = written(&path);
         let whole = std::fs::read(&path).unwrap();
         for length in 0..whole.len() {
             std::fs::write(&path, &whole[..length]).unwrap();
-            let (found, at, cut) = all(&path);
-            let kept = states
-                .iter()
+            let kept = (states.iter())
                 .rfind(|(at, _)| at.bytes <= length as u64)
                 .unwrap();
-            assert_eq!(found, kept.1, "{length}");
-            // a record after the cut goes where the cut is
-            append(&path, "base", at, &[change(Action::Remove, "x")], cut).unwrap();
-            let (after, _, cut) = all(&path);
-            assert_eq!(after.len(), kept.1.len() + 1);
-            assert_eq!(cut, None);
+            match try_all(&path).unwrap_err() {
+                Error::DamagedLog { whole, .. } => assert_eq!(whole, kept.0.changes, "{length}"),
+                other => unreachable!("{other}"),
+            }
         }
+        std::fs::remove_file(&path).unwrap();
+        let error = try_all(&path).unwrap_err().to_string();
+        assert!(error.contains("it is missing"), "{error}");
     }
 
     #[test]
-    fn damage_in_the_middle_ends_the_log_there_and_the_rest_is_kept_aside() {
+    fn a_change_that_was_never_acknowledged_is_dropped_and_told() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join(LOG);
         let states = written(&path);
         let whole = std::fs::read(&path).unwrap();
-        let mut aside = 0;
+        let (before, acknowledged) = &states[2];
+        // the last record is being written: its commit is not there yet, and any part of it may be
+        let last = before.bytes as usize..whole.len();
+        for length in last.clone() {
+            for garbage in [false, true] {
+                std::fs::write(&path, &whole[..length]).unwrap();
+                uncommitted(&path);
+                commit::write(&path, "base", *before).unwrap();
+                if garbage {
+                    // blocks that were given to the file and never written
+                    let mut torn = whole[..length].to_vec();
+                    torn.resize(whole.len(), 0);
+                    std::fs::write(&path, torn).unwrap();
+                }
+                let (found, at, cut) = all(&path);
+                assert_eq!((&found, at), (acknowledged, *before), "{length}");
+                let left = std::fs::metadata(&path).unwrap().len() - at.bytes;
+                assert_eq!(cut.map(|cut| cut.bytes), Some(left).filter(|n| *n > 0));
+                // a record after it goes where the cut is
+                append(&path, "base", at, &[change(Action::Remove, "x")]).unwrap();
+                let (after, _, cut) = all(&path);
+                assert_eq!((after.len(), cut), (acknowledged.len() + 1, None));
+            }
+        }
+        // on the disk, and not committed yet: it counts
+        std::fs::write(&path, &whole).unwrap();
+        uncommitted(&path);
+        commit::write(&path, "base", *before).unwrap();
+        assert_eq!(all(&path).0.len(), 4);
+    }
+
+    #[test]
+    fn two_hundred_flipped_bits_lose_no_change_in_silence() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(LOG);
+        let states = written(&path);
+        let (_, every) = states.last().unwrap();
+        let mut found_as_error = 0;
+        let mut state = 5u64;
+        for _ in 0..200 {
+            state = (state.wrapping_mul(6_364_136_223_846_793_005)).wrapping_add(1);
+            let files = [path.clone(), path.with_file_name(commit::COMMIT)];
+            // four of five into the log
+            let file = &files[usize::from(state >> 33 & 7 == 0)];
+            let whole = std::fs::read(file).unwrap();
+            let place = (state >> 36) as usize % whole.len();
+            let mut damaged = whole.clone();
+            damaged[place] ^= 1 << (state >> 60 & 7);
+            std::fs::write(file, &damaged).unwrap();
+            match try_all(&path) {
+                Ok((found, _, cut)) => {
+                    assert_eq!((&found, cut), (every, None), "byte {place} of {file:?}");
+                    assert_eq!(file, &files[1], "every byte of the log is covered");
+                }
+                Err(Error::DamagedLog { .. }) => found_as_error += 1,
+                Err(other) => unreachable!("{other}"),
+            }
+            std::fs::write(file, &whole).unwrap();
+        }
+        assert!(found_as_error > 150, "{found_as_error}");
+    }
+
+    #[test]
+    fn a_log_without_commits_is_read_as_before_and_damage_in_it_is_an_error() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(LOG);
+        let states = written(&path);
+        let whole = std::fs::read(&path).unwrap();
+        for length in 0..=whole.len() {
+            std::fs::write(&path, &whole[..length]).unwrap();
+            let _ = std::fs::remove_file(path.with_file_name(commit::COMMIT));
+            let (found, at, cut) = all(&path);
+            let kept = (states.iter())
+                .rfind(|(at, _)| at.bytes <= length as u64)
+                .unwrap();
+            assert_eq!(found, kept.1, "{length}");
+            assert!(cut.is_none_or(|cut| cut.at + cut.bytes == length as u64));
+            append(&path, "base", at, &[change(Action::Remove, "x")]).unwrap();
+            assert_eq!(all(&path).0.len(), kept.1.len() + 1);
+        }
         for place in 0..whole.len() {
             let mut damaged = whole.clone();
             damaged[place] ^= 1 << (place % 8);
             std::fs::write(&path, &damaged).unwrap();
-            let (found, at, cut) = all(&path);
-            let kept = states
-                .iter()
-                .rfind(|(at, _)| at.bytes <= place as u64)
-                .unwrap();
-            assert_eq!(found, kept.1, "{place}");
-            let cut = cut.expect("every byte is covered by a checksum");
-            assert_eq!(cut.at + cut.bytes, whole.len() as u64);
-            append(&path, "base", at, &[change(Action::Add, "x")], Some(cut)).unwrap();
-            assert_eq!(all(&path).2, None);
-            assert!(!cut.is_unfinished, "{place}");
-            aside += 1;
-            assert!(damaged_path(&path, aside).exists());
+            let _ = std::fs::remove_file(path.with_file_name(commit::COMMIT));
+            assert!(try_all(&path).is_err(), "{place}");
         }
     }
 
@@ -438,12 +598,20 @@ mod tests {
         let path = dir.path().join(LOG);
         written(&path);
         let mut found = 0;
-        let (_, cut) = read(&path, "other", Position::default(), |_| {
+        let error = read(&path, "other", Position::default(), |_| {
             found += 1;
             Ok(())
-        })
-        .unwrap();
+        });
+        assert!(error.is_err());
         assert_eq!(found, 0);
-        assert!(!cut.unwrap().is_unfinished);
+        // another log of the same graph, whole in itself
+        let other = dir.path().join("other").join(LOG);
+        std::fs::create_dir(other.parent().unwrap()).unwrap();
+        let changes: Vec<_> = ["x", "y", "z", "w"]
+            .map(|name| change(Action::Add, name))
+            .into();
+        append(&other, "base", Position::default(), &changes).unwrap();
+        std::fs::copy(&other, &path).unwrap();
+        assert!(try_all(&path).is_err());
     }
 }

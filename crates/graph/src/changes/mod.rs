@@ -14,11 +14,13 @@
 //! A patch costs what it holds. The whole row of a patched entity is put together when somebody
 //! first reads it, and kept with the state.
 
+pub(crate) mod commit;
 pub(crate) mod compact;
 mod counts;
 pub(crate) mod edit;
 pub(crate) mod log;
 pub(crate) mod naming;
+pub(crate) mod repair;
 #[cfg(test)]
 mod tests;
 

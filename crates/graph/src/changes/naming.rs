@@ -87,9 +87,9 @@ impl Naming {
 
 impl Changes {
     /// The entity that is the label of this one.
-    pub(crate) fn label(&self, base: &Base, entity: EntityId) -> Option<EntityId> {
+    pub(crate) fn label(&self, base: &Base, entity: EntityId) -> Result<Option<EntityId>> {
         match self.naming.relabelled.get(&entity) {
-            Some(label) => *label,
+            Some(label) => Ok(*label),
             None => base.label(entity),
         }
     }
@@ -109,7 +109,7 @@ impl Changes {
         let mut bytes = Vec::new();
         self.key(base, entity, &mut bytes)?;
         if !self.is_literal(base, entity) {
-            return Ok(self.label(base, entity).is_none() && !is_unnamed_key(&bytes));
+            return Ok(self.label(base, entity)?.is_none() && !is_unnamed_key(&bytes));
         }
         if bytes.len() <= LONGEST_VALUE {
             return Ok(true);

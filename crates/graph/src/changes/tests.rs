@@ -8,6 +8,8 @@ use proptest::prelude::*;
 use super::compact::compact;
 use super::edit::ChangeSet;
 use super::log::{Action, LOG};
+use super::repair::{RepairReport, repair};
+use crate::error::Error;
 use crate::graph::{Adjacency, EntityId, Graph, NameMatch, RelationId};
 use crate::load::{Format, Input, LoadOptions, TableOptions, load};
 use crate::names::normalise;
@@ -276,34 +278,142 @@ fn set(rows: &[Row], action: Action) -> ChangeSet {
 }
 
 #[test]
-fn a_cut_log_keeps_what_stands_before_and_tells_of_the_rest() {
+fn a_change_that_was_never_acknowledged_is_told_and_the_next_one_goes_on() {
     let dir = tempfile::tempdir().unwrap();
     let store = small(dir.path());
     let (store, _) = store.change(&set(&[(0, 1, 3)], Action::Add)).unwrap();
     let whole = picture(&store);
-    let (later, _) = store.change(&set(&[(1, 1, 3)], Action::Add)).unwrap();
-    let log = later.base.data.join(LOG);
-    let bytes = std::fs::read(&log).unwrap();
-    std::fs::write(&log, &bytes[..bytes.len() - 3]).unwrap();
+    let log = store.base.data.join(LOG);
+    // a writer that was killed in the middle
+    let mut torn = std::fs::read(&log).unwrap();
+    torn.extend_from_within(16..33);
+    std::fs::write(&log, &torn).unwrap();
     let cut = Store::open(store.path()).unwrap();
     assert_eq!(picture(&cut), whole);
     let told = cut.pending().unwrap();
-    assert_eq!((told.changes, told.cut.unwrap().is_unfinished), (1, true));
+    assert_eq!((told.changes, told.cut.unwrap().bytes), (1, 17));
+    cut.check().unwrap();
     // a change after it goes on from there
     let (mended, report) = cut.change(&set(&[(1, 1, 3)], Action::Add)).unwrap();
     assert_eq!((report.added, report.pending), (1, 2));
     assert_eq!(mended.pending().unwrap().cut, None);
-    assert_eq!(picture(&mended), picture(&later));
-    // damage is told from a missing end, and what stands after it is kept when folded in
-    let mut damaged = std::fs::read(&log).unwrap();
-    let middle = damaged.len() - 20;
-    damaged[middle] ^= 1;
+    assert_eq!(
+        picture(&Store::open(store.path()).unwrap()),
+        picture(&mended)
+    );
+}
+
+#[test]
+fn every_reader_tells_of_a_damaged_log_and_repair_saves_what_is_whole() {
+    let dir = tempfile::tempdir().unwrap();
+    let first = small(dir.path());
+    let graph = first.path().to_owned();
+    let mut store = first.clone();
+    let mut places = vec![16];
+    let mut pictures = vec![picture(&store)];
+    for row in [(0, 1, 3), (1, 1, 3), (3, 0, 2), (4, 1, 2)] {
+        store = store.change(&set(&[row], Action::Add)).unwrap().0;
+        places.push(store.changes.at.bytes as usize);
+        pictures.push(picture(&store));
+    }
+    let right = picture(&store);
+    assert_eq!(repair(&graph, true).unwrap(), RepairReport::default());
+    let log = store.base.data.join(LOG);
+    let commit = store.base.data.join(super::commit::COMMIT);
+    let (bytes, committed) = (
+        std::fs::read(&log).unwrap(),
+        std::fs::read(&commit).unwrap(),
+    );
+    let is_damaged = |error: &Error| matches!(error, Error::DamagedLog { .. });
+    let (mut found, mut harmless) = (0, 0);
+    let mut state = 3u64;
+    for _ in 0..200 {
+        state = (state.wrapping_mul(6_364_136_223_846_793_005)).wrapping_add(7);
+        let place = (state >> 33) as usize % (bytes.len() + 2 * 32);
+        let (file, whole, place) = match place.checked_sub(bytes.len()) {
+            None => (&log, &bytes, place),
+            Some(slot) => (&commit, &committed, slot % 32 + slot / 32 * 4096),
+        };
+        let mut damaged = whole.clone();
+        damaged[place] ^= 1 << (state >> 30 & 7);
+        std::fs::write(file, &damaged).unwrap();
+        match Store::open(&graph) {
+            Ok(store) => {
+                // the older of two commits
+                assert_eq!((&picture(&store), file), (&right, &commit));
+                harmless += 1;
+            }
+            Err(error) => {
+                assert!(is_damaged(&error), "{error}");
+                assert!(error.hint().unwrap().contains("wherefore repair"));
+                let told = store.refreshed();
+                assert!(told.is_err() || told.unwrap().is_none(), "byte {place}");
+                assert!(is_damaged(&first.refreshed().unwrap_err()));
+                assert!(is_damaged(&store.check().unwrap_err()));
+                let change = set(&[(3, 3, 2)], Action::Add);
+                assert!(is_damaged(&store.change(&change).unwrap_err()));
+                assert!(is_damaged(
+                    &compact(&graph, 1 << 20, 1, &|_| {}).unwrap_err()
+                ));
+                found += 1;
+            }
+        }
+        assert_eq!(std::fs::read(file).unwrap(), damaged, "nobody writes to it");
+        std::fs::write(file, whole).unwrap();
+    }
+    assert!(found > 150 && found + harmless == 200, "{found} {harmless}");
+
+    // a payload: three of four can be saved
+    let mut damaged = bytes.clone();
+    damaged[places[1] + 30] ^= 1;
     std::fs::write(&log, &damaged).unwrap();
-    let report = compact(store.path(), 1 << 20, 1, &|_| {}).unwrap().unwrap();
-    assert!(!report.cut.unwrap().is_unfinished);
-    let folded = Store::open(store.path()).unwrap();
-    assert_eq!(picture(&folded), whole);
-    assert!(folded.base.data.join("changes.log.rest").exists());
+    let told = repair(&graph, false).unwrap().log.unwrap();
+    assert_eq!(
+        (told.whole, told.lost_changes, told.kept_as),
+        (3, Some(1), None)
+    );
+    assert_eq!(told.lost[0].at as usize, places[1]);
+    assert_eq!(std::fs::read(&log).unwrap(), damaged);
+    let done = repair(&graph, true).unwrap().log.unwrap();
+    let kept = store.base.data.join(done.kept_as.unwrap());
+    assert_eq!(std::fs::read(&kept).unwrap(), damaged);
+    assert!(repair(&graph, false).unwrap().is_whole());
+    let mended = Store::open(&graph).unwrap();
+    assert_eq!(mended.counts().triples + 1, store.counts().triples);
+    let (again, _) = mended.change(&set(&[(1, 1, 3)], Action::Add)).unwrap();
+    assert_eq!(picture(&again), right);
+    // whoever had it open before goes on
+    assert_eq!(picture(&store.refreshed().unwrap().unwrap()), right);
+
+    // the end is missing: what stands before can be saved; the whole log: nothing
+    std::fs::write(&log, &bytes[..places[2] + 5]).unwrap();
+    std::fs::write(&commit, &committed).unwrap();
+    let done = repair(&graph, true).unwrap().log.unwrap();
+    assert_eq!((done.whole, done.lost_changes), (2, Some(2)));
+    assert_eq!(picture(&Store::open(&graph).unwrap()), pictures[2]);
+    std::fs::remove_file(&log).unwrap();
+    let done = repair(&graph, true).unwrap().log.unwrap();
+    assert_eq!(
+        (done.whole, done.lost_changes, done.kept_as),
+        (0, Some(2), None)
+    );
+    let empty = Store::open(&graph).unwrap();
+    assert_eq!(
+        (picture(&empty), empty.pending()),
+        (pictures.remove(0), None)
+    );
+    // damaged logs are kept when changes are folded in
+    empty.change(&set(&[(0, 1, 3)], Action::Add)).unwrap();
+    compact(&graph, 1 << 20, 1, &|_| {}).unwrap().unwrap();
+    let data = Store::open(&graph).unwrap().base.data.clone();
+    assert!(data.join("changes.damaged-1").exists());
+    assert!(!data.join(super::commit::COMMIT).exists());
+
+    // a file that is damaged is told
+    std::fs::write(data.join("labels"), [0; 8]).unwrap();
+    let told = repair(&graph, true).unwrap();
+    assert_eq!(told.files.len(), 1);
+    assert_eq!(told.files[0].name, "labels");
 }
 
 #[test]

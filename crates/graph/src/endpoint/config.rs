@@ -26,6 +26,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::trust::{Trust, read_trusted};
 use crate::error::{Error, Result};
 use crate::load::naming::{ALIASES, LABELS};
 use crate::sparql::PREFIXES;
@@ -179,34 +180,58 @@ impl ServiceConfig {
 
     /// The service that a user means: an address, a TOML file, or the folder of a label index.
     /// None if it is something else.
-    pub fn named(name: &str) -> Result<Option<Self>> {
+    ///
+    /// # Errors
+    /// [`Error::Untrusted`] for a file that the user did not agree to: it may lie in a folder that
+    /// somebody else made. An address needs no trust, for the user typed it and no secret goes
+    /// along.
+    pub fn named(name: &str, trust: Trust) -> Result<Option<Self>> {
         // other schemes are refused when it is opened
         if name.contains("://") {
             return Ok(Some(Self::at(name)));
         }
-        let path = Path::new(name);
-        let inside = path.join("service.toml");
-        match (
-            path.extension().is_some_and(|e| e == "toml"),
-            inside.is_file(),
-        ) {
-            (true, _) if path.is_file() => Self::read(path).map(Some),
-            (_, true) => Self::read(&inside).map(Some),
-            _ => Ok(None),
-        }
+        service_file(Path::new(name))
+            .map(|file| read_trusted(&file, trust))
+            .transpose()
     }
 
-    /// Reads a TOML file; its `index` is relative to the file.
+    /// Reads a TOML file, trusted or not; its `index` is relative to the file.
     pub fn read(path: &Path) -> Result<Self> {
-        let text = std::fs::read_to_string(path).map_err(Error::io("read", path))?;
-        let mut config: Self = toml::from_str(&text).map_err(|e| Error::BadService {
+        let bytes = std::fs::read(path).map_err(Error::io("read", path))?;
+        Self::parsed(&bytes, path)
+    }
+
+    /// What the bytes of the file at `path` say.
+    pub(super) fn parsed(bytes: &[u8], path: &Path) -> Result<Self> {
+        let bad = |reason: String| Error::BadService {
             name: path.display().to_string(),
-            reason: e.message().to_owned(),
-        })?;
+            reason,
+        };
+        let text = std::str::from_utf8(bytes).map_err(|e| bad(e.to_string()))?;
+        let mut config: Self = toml::from_str(text).map_err(|e| bad(e.message().to_owned()))?;
         if let (Some(index), Some(folder)) = (&mut config.index, path.parent()) {
             *index = folder.join(&*index);
         }
         Ok(config)
+    }
+
+    /// The host, and port, that questions are sent to.
+    pub fn host(&self) -> String {
+        let place = self.url.split_once("://").map_or(&*self.url, |(_, p)| p);
+        let place = place.split(['/', '?', '#']).next().unwrap_or_default();
+        let host = place.rsplit_once('@').map_or(place, |(_, host)| host);
+        host.to_owned()
+    }
+
+    /// The environment variables that are sent along, by name.
+    pub fn variables(&self) -> Vec<String> {
+        let named = [&self.token_env, &self.user_env, &self.password_env];
+        let mut all: Vec<String> = named.into_iter().flatten().cloned().collect();
+        for value in self.headers.values() {
+            let parts = value.split("${").skip(1);
+            all.extend(parts.filter_map(|part| Some(part.split_once('}')?.0.to_owned())));
+        }
+        all
     }
 
     /// Refuses what cannot work, and writes prefixed names out.
@@ -252,6 +277,10 @@ impl ServiceConfig {
         if self.user_env.is_some() != self.password_env.is_some() {
             return Err(bad("`user_env` and `password_env` belong together".into()));
         }
+        let is_tag = |c: char| c.is_ascii_alphanumeric() || c == '-';
+        if self.language.is_empty() || !self.language.chars().all(is_tag) {
+            return Err(bad("`language` is a tag such as `en`".into()));
+        }
         let limits = &self.limits;
         for (what, value) in [
             ("batch", limits.batch),
@@ -284,6 +313,18 @@ impl ServiceConfig {
 
     pub(super) fn timeout(&self) -> Duration {
         Duration::from_secs_f64(self.limits.timeout_s)
+    }
+}
+
+/// The file that describes a service: the one that is named, or the one in the folder of a label
+/// index. None if what is named is something else.
+pub(super) fn service_file(name: &Path) -> Option<PathBuf> {
+    let inside = name.join("service.toml");
+    if name.extension().is_some_and(|e| e == "toml") && name.is_file() {
+        Some(name.to_owned())
+    } else {
+        // whatever lies there, even a link to nothing, makes it no plain graph
+        inside.symlink_metadata().is_ok().then_some(inside)
     }
 }
 
@@ -375,7 +416,7 @@ mod tests {
 
     #[test]
     fn every_address_is_a_service_so_that_none_is_told_as_a_folder() {
-        let named = |name| ServiceConfig::named(name).unwrap();
+        let named = |name| ServiceConfig::named(name, Trust::Recorded).unwrap();
         assert!(named("movies").is_none());
         let error = named("ftp://me:hunter2@host").unwrap().resolved();
         let error = error.unwrap_err().to_string();

@@ -1,6 +1,8 @@
 //! Talking to a SPARQL service: one query, one reply, within limits.
 //!
-//! 429, 5xx and connections that fail are tried again, after as long as the service asks for.
+//! 429, 5xx and connections that fail are tried again, after as long as the service asks for. One
+//! deadline holds for all attempts of a request and for the whole reply, so that a service that
+//! drips bytes holds nobody for ever.
 //! What comes back must be SPARQL results: a web page, another content type, half an answer or one
 //! without end are errors that say so. Credentials are sent to that service alone, and told
 //! nowhere.
@@ -8,7 +10,7 @@
 use std::fmt;
 use std::io::{self, Read};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use oxrdf::Term;
 use sparesults::{QueryResultsFormat, QueryResultsParser, ReaderQueryResultsParserOutput};
@@ -21,6 +23,10 @@ use crate::error::{Error, Result};
 /// The longest stretch of a service's own words that is told, in characters.
 const MAX_TOLD: usize = 300;
 
+/// How many times the wait for one reply a request may take in all: attempts, pauses and the body.
+/// A guess: at the usual 30 s, large pages of slow services come in within two minutes.
+const TIMEOUTS_IN_ALL: u32 = 4;
+
 const RESULTS: &str = "application/sparql-results+json, application/sparql-results+xml;q=0.5";
 
 /// A service that can be asked.
@@ -32,6 +38,8 @@ pub(super) struct Client {
     headers: Vec<(String, Secret)>,
     agent: Agent,
     timeout: Duration,
+    /// For one request in all: attempts, pauses and the body.
+    total: Duration,
     max_wait: Duration,
     retries: u32,
     max_bytes: u64,
@@ -99,6 +107,7 @@ impl Client {
             headers,
             agent,
             timeout,
+            total: timeout.saturating_mul(TIMEOUTS_IN_ALL),
             max_wait: Duration::from_secs_f64(config.limits.max_wait_s),
             retries: config.limits.retries,
             max_bytes: config.limits.bytes,
@@ -183,13 +192,17 @@ impl Client {
             }
             _ => return Err(self.wrong_kind(&kind)),
         };
-        let body = Limited {
+        QueryResultsParser::from_format(format)
+            .for_reader(self.limited(response))
+            .map_err(|e| self.broken(&e))
+    }
+
+    /// A reply's bytes, as many as it may have.
+    pub(super) fn limited(&self, response: Response<Body>) -> impl Read + use<> {
+        Limited {
             inner: response.into_body().into_reader(),
             left: self.max_bytes,
-        };
-        QueryResultsParser::from_format(format)
-            .for_reader(body)
-            .map_err(|e| self.broken(&e))
+        }
     }
 
     pub(super) fn wrong_kind(&self, kind: &str) -> Error {
@@ -204,10 +217,23 @@ impl Client {
 
     /// Sends a query, again and again where that may help.
     pub(super) fn send(&self, query: &str, accept: &str) -> Result<Response<Body>> {
+        self.send_within(query, accept, None)
+    }
+
+    /// The same, where the whole reply must have come within `limit`, if that is sooner.
+    pub(super) fn send_within(
+        &self,
+        query: &str,
+        accept: &str,
+        limit: Option<Duration>,
+    ) -> Result<Response<Body>> {
+        let limit = limit.map_or(self.total, |limit| limit.min(self.total));
+        let deadline = Instant::now() + limit;
         let mut wait = Duration::from_millis(250);
         for attempt in 0.. {
             self.sent.fetch_add(1, Ordering::Relaxed);
-            let (error, asked) = match self.send_once(query, accept) {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let (error, asked) = match self.send_once(query, accept, left) {
                 Ok(response) if response.status().is_success() => return Ok(response),
                 Ok(response) => {
                     let status = response.status().as_u16();
@@ -219,7 +245,7 @@ impl Client {
                     (error, asked)
                 }
                 Err(ureq::Error::Timeout(_)) => {
-                    let seconds = self.timeout.as_secs_f64();
+                    let seconds = self.timeout.min(limit).as_secs_f64();
                     (
                         self.unreachable(&format!("no reply in {seconds:.1} s")),
                         None,
@@ -238,7 +264,8 @@ impl Client {
                 }
             };
             let pause = asked.unwrap_or(wait);
-            if attempt >= self.retries || pause > self.max_wait {
+            let in_time = Instant::now() + pause < deadline;
+            if attempt >= self.retries || pause > self.max_wait || !in_time {
                 return Err(error);
             }
             std::thread::sleep(pause);
@@ -247,7 +274,12 @@ impl Client {
         unreachable!("the loop above has no end but its returns")
     }
 
-    fn send_once(&self, query: &str, accept: &str) -> Result<Response<Body>, ureq::Error> {
+    fn send_once(
+        &self,
+        query: &str,
+        accept: &str,
+        left: Duration,
+    ) -> Result<Response<Body>, ureq::Error> {
         let mut fields = vec![("query", query)];
         fields.extend(
             self.graph
@@ -260,6 +292,7 @@ impl Client {
                 for (name, Secret(value)) in &self.headers {
                     request = request.header(name, value);
                 }
+                let request = request.config().timeout_global(Some(left)).build();
                 request.send_form(fields)
             }
             Method::Get => {
@@ -270,6 +303,7 @@ impl Client {
                 for (name, value) in fields {
                     request = request.query(name, value);
                 }
+                let request = request.config().timeout_global(Some(left)).build();
                 request.call()
             }
         }
@@ -299,6 +333,10 @@ impl Client {
         }
         if text.contains("buffer maximal size") {
             return self.bad_reply(TOO_LONG);
+        }
+        // so says the client, and parsers repeat it as it is
+        if text.starts_with("timeout: ") {
+            return self.bad_reply(TOO_SLOW);
         }
         if text.contains(ENDLESS) {
             let limit = self.max_bytes;
@@ -349,6 +387,8 @@ impl Client {
 }
 
 const ENDLESS: &str = "the reply has no end";
+
+const TOO_SLOW: &str = "it did not send a whole reply in time";
 
 const TOO_LONG: &str = "a term of it has many megabytes";
 

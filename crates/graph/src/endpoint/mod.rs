@@ -21,8 +21,10 @@ mod config;
 mod fetch;
 mod http;
 mod index;
+mod permit;
 mod query;
 mod search;
+mod trust;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -31,6 +33,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 pub use config::{Method, Search, ServiceConfig, ServiceLimits};
 pub use index::{LabelReport, index_labels};
+pub use trust::{Trust, Trusted, TrustedServices};
 
 use crate::error::{Error, Result};
 use crate::graph::{
@@ -186,7 +189,7 @@ impl Service {
         if let Some(names) = &self.names
             && entity.index() < names.entity_bound()
         {
-            let labelled = names.changes.label(&names.base, entity).is_some();
+            let labelled = names.changes.label(&names.base, entity)?.is_some();
             return match labelled {
                 true => Ok(Some(cut(names.entity_label(entity)?.into_owned()))),
                 false => Ok(None),

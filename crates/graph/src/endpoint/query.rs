@@ -1,16 +1,23 @@
 //! SPARQL of the user, run at the service.
 
-use std::io::{Read, Write};
+use std::io::Write;
+
+use oxttl::TurtleParser;
 
 use super::Service;
 use super::http::content_type;
-use crate::error::{Error, Result};
-use crate::sparql::{PREFIXES, ResultFormat, SparqlOptions, Written, write_received};
+use super::permit::Permit;
+use crate::error::Result;
+use crate::sparql::guard::refused;
+use crate::sparql::{
+    PREFIXES, ResultFormat, SparqlOptions, Written, write_received, write_received_triples,
+};
 
 impl Service {
-    /// Runs a query at the service and writes its answer. Prefixes that need no declaration at a
-    /// store need none here; a query's own win. Time limits are the service's and those of its
-    /// configuration.
+    /// Runs a query at the service and writes its answer. Only what reads the one graph is run, and
+    /// it is sent as it was understood here: see [`permit`](super::permit). Prefixes that need no
+    /// declaration at a store need none here; a query's own win. The whole reply must have come in
+    /// the time of `options`, or in that of the service's configuration where that is shorter.
     pub fn write_query(
         &self,
         text: &str,
@@ -18,35 +25,44 @@ impl Service {
         format: ResultFormat,
         out: &mut dyn Write,
     ) -> Result<Written> {
-        let query = self.with_prefixes(text);
-        match format {
-            ResultFormat::NTriples | ResultFormat::Turtle => self.copy(&query, format, out),
-            _ => {
-                let response = self.client.send(
-                    &query,
-                    "application/sparql-results+json, application/sparql-results+xml;q=0.5",
-                )?;
-                let kind = content_type(&response);
-                if kind.contains("turtle") || kind.contains("n-triples") || kind.contains("rdf") {
-                    return Err(Error::SparqlRefused {
-                        reason: "the service answers with triples".into(),
-                        hint: Some("choose `--results nt` or `--results ttl`".into()),
-                    });
-                }
-                let results = self.client.results(response)?;
-                let broken = |e: &dyn std::error::Error| self.client.broken(e);
-                write_received(results, options.max_rows, format, out, &broken)
-            }
+        let permit = Permit {
+            graph: self.config.graph.as_deref(),
+            prefixes: &self.config.prefixes,
+            rows: options.max_rows,
+        };
+        let query = permit.grant(text)?;
+        if query.gives_triples {
+            return self.triples(&query.text, options, format, out);
         }
+        if matches!(format, ResultFormat::NTriples | ResultFormat::Turtle) {
+            return Err(refused(
+                "its answer has no triples".into(),
+                Some("choose `table`, `json`, `csv`, `tsv` or `xml`, or write `CONSTRUCT`"),
+            ));
+        }
+        let response = self.client.send_within(
+            &query.text,
+            "application/sparql-results+json, application/sparql-results+xml;q=0.5",
+            options.timeout,
+        )?;
+        let results = self.client.results(response)?;
+        let broken = |e: &dyn std::error::Error| self.client.broken(e);
+        write_received(results, options.max_rows, format, out, &broken)
     }
 
-    /// Triples as the service writes them.
-    fn copy(&self, query: &str, format: ResultFormat, out: &mut dyn Write) -> Result<Written> {
-        let accept = match format {
-            ResultFormat::Turtle => "text/turtle",
-            _ => "application/n-triples",
-        };
-        let response = self.client.send(query, accept)?;
+    /// Triples that the service sends, as many as there may be rows.
+    fn triples(
+        &self,
+        query: &str,
+        options: &SparqlOptions,
+        format: ResultFormat,
+        out: &mut dyn Write,
+    ) -> Result<Written> {
+        let response = self.client.send_within(
+            query,
+            "application/n-triples, text/turtle;q=0.9",
+            options.timeout,
+        )?;
         let kind = content_type(&response);
         if !matches!(
             kind.as_str(),
@@ -58,25 +74,11 @@ impl Service {
         ) {
             return Err(self.client.wrong_kind(&kind));
         }
-        let mut body = response.into_body().into_reader();
-        let mut buffer = vec![0; 1 << 16];
-        let mut left = self.config.limits.bytes;
-        let mut lines = 0;
-        loop {
-            let read = (body.read(&mut buffer)).map_err(|e| self.client.broken(&e))?;
-            if read == 0 {
-                break;
-            }
-            left = (left.checked_sub(read as u64))
-                .ok_or_else(|| self.client.bad_reply("it sent more than a reply may have"))?;
-            lines += memchr::memchr_iter(b'\n', &buffer[..read]).count() as u64;
-            out.write_all(&buffer[..read])
-                .map_err(Error::io("write", "the answer"))?;
-        }
-        Ok(Written {
-            rows: lines,
-            ..Written::default()
-        })
+        // N-Triples are Turtle
+        let body = self.client.limited(response);
+        let triples = (TurtleParser::new().for_reader(body))
+            .map(|triple| triple.map_err(|e| self.client.broken(&e)));
+        write_received_triples(triples, options.max_rows, format, out)
     }
 
     pub(super) fn with_prefixes(&self, text: &str) -> String {

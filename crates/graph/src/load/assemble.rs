@@ -11,7 +11,7 @@ use std::path::Path;
 use rayon::prelude::*;
 
 use super::chunk::{RawTriple, SortedChunk};
-use super::file::{FileInfo, Output};
+use super::file::{Output, Written};
 use super::strings::merge;
 use crate::dictionary::DictionaryWriter;
 use crate::error::{Error, Result};
@@ -26,7 +26,7 @@ pub(crate) struct Merged {
     pub(crate) kinds: [u32; 5],
     /// Relation → entity with the same key, or `u32::MAX`.
     pub(crate) relation_entities: Vec<u32>,
-    pub(crate) files: Vec<FileInfo>,
+    pub(crate) files: Vec<Written>,
 }
 
 /// Merges the chunks' dictionaries into one and renumbers all triples.
@@ -211,7 +211,7 @@ fn write_rows(
     memory: usize,
     scan: impl Fn(&Range<usize>, &mut dyn FnMut(u32, Edge)) -> Result<()> + Sync,
     progress: &(dyn Fn(u64) + Sync),
-) -> Result<(Vec<FileInfo>, u64)> {
+) -> Result<(Vec<Written>, u64)> {
     let threads = rayon::current_num_threads();
     let most = (memory / threads / size_of::<Edge>()).max(1 << 16);
     let mut edges = Output::create(&folder.join(format!("{name}.edges")))?;
@@ -248,7 +248,7 @@ pub(crate) fn write_outgoing(
     chunks: &[SortedChunk],
     memory: usize,
     progress: &(dyn Fn(u64) + Sync),
-) -> Result<(Vec<FileInfo>, u64)> {
+) -> Result<(Vec<Written>, u64)> {
     let mut counts = vec![0u32; entities];
     for chunk in chunks {
         chunk.triples.for_each_block(|block| {
@@ -288,7 +288,7 @@ pub(crate) fn write_incoming(
     relations: usize,
     memory: usize,
     progress: &(dyn Fn(u64) + Sync),
-) -> Result<Vec<FileInfo>> {
+) -> Result<Vec<Written>> {
     let offsets = Mapped::<u32>::open(&folder.join("outgoing.offsets"))?;
     let edges = Mapped::<Edge>::open(&folder.join("outgoing.edges"))?;
     let mut counts = vec![0u32; entities];

@@ -8,15 +8,24 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::error::{Error, Result};
+use crate::sums::{BlockHasher, FileSums};
 
 /// What a manifest promises of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct FileInfo {
-    pub(crate) name: String,
-    pub(crate) bytes: u64,
+pub struct FileInfo {
+    /// Its name in the folder.
+    pub name: String,
+    /// Its length.
+    pub bytes: u64,
     /// XXH3 of the content, in hex.
-    pub(crate) checksum: String,
+    pub checksum: String,
+}
+
+/// A file that was written.
+pub(crate) struct Written {
+    pub(crate) info: FileInfo,
+    pub(crate) sums: FileSums,
 }
 
 /// A file being written.
@@ -25,6 +34,7 @@ pub(crate) struct Output {
     file: BufWriter<File>,
     bytes: u64,
     hash: Xxh3,
+    blocks: BlockHasher,
 }
 
 impl Output {
@@ -35,11 +45,13 @@ impl Output {
             file: BufWriter::with_capacity(1 << 20, file),
             bytes: 0,
             hash: Xxh3::new(),
+            blocks: BlockHasher::new(),
         })
     }
 
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<()> {
         self.hash.update(bytes);
+        self.blocks.update(bytes);
         self.bytes += bytes.len() as u64;
         self.file
             .write_all(bytes)
@@ -47,13 +59,13 @@ impl Output {
     }
 
     /// Flushes to the disk and says what was written.
-    pub(crate) fn finish(self) -> Result<FileInfo> {
+    pub(crate) fn finish(self) -> Result<Written> {
         let file = self
             .file
             .into_inner()
             .map_err(|e| Error::io("write", &self.path)(e.into_error()))?;
         file.sync_all().map_err(Error::io("write", &self.path))?;
-        Ok(FileInfo {
+        let info = FileInfo {
             name: self
                 .path
                 .file_name()
@@ -62,6 +74,10 @@ impl Output {
                 .into_owned(),
             bytes: self.bytes,
             checksum: hex(self.hash.digest()),
+        };
+        Ok(Written {
+            info,
+            sums: self.blocks.finish(),
         })
     }
 }

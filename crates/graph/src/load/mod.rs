@@ -7,6 +7,7 @@
 
 mod assemble;
 pub(crate) mod blocks;
+mod bounds;
 pub(crate) mod chunk;
 pub(crate) mod file;
 pub(crate) mod naming;
@@ -20,11 +21,14 @@ pub(crate) mod table;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use oxrdfio::{RdfFormat, RdfParser};
+
 use crate::error::{Error, Result};
 use crate::graph::RelationId;
 use crate::key;
 use crate::manifest::{Counts, FORMAT, Manifest};
 use crate::shape::Shape;
+use crate::sums::Sums;
 
 pub use read::Mistake;
 pub use source::{Format, Input};
@@ -53,6 +57,8 @@ pub struct LoadOptions {
     pub max_errors: u64,
     /// Whether a graph that is there already may be replaced.
     pub replace: bool,
+    /// What relative IRIs of documents are relative to, until a document says it itself.
+    pub base: Option<String>,
 }
 
 impl Default for LoadOptions {
@@ -68,6 +74,7 @@ impl Default for LoadOptions {
             threads: 0,
             max_errors: u64::MAX,
             replace: false,
+            base: None,
         }
     }
 }
@@ -138,6 +145,15 @@ pub fn load(
     progress: &(dyn Fn(LoadProgress) + Sync),
 ) -> Result<LoadReport> {
     let start = Instant::now();
+    if let Some(base) = &options.base
+        && (RdfParser::from_format(RdfFormat::Turtle).with_base_iri(base)).is_err()
+    {
+        return Err(Error::BadSetting {
+            name: "base",
+            value: format!("`{base}`"),
+            wanted: "an absolute IRI such as `http://example.org/`",
+        });
+    }
     let output = output::Output::prepare(out, options.replace)?;
     let threads = match options.threads {
         0 => std::thread::available_parallelism().map_or(1, usize::from),
@@ -172,12 +188,16 @@ fn fill(
         mistakes,
         malformed,
         spilled,
-        notes,
+        mut notes,
         separator,
+        is_rdf,
     } = read;
     let parsed: u64 = chunks.iter().map(|c| c.triples.len() as u64).sum();
     if parsed == 0 {
-        return Err(nothing_read(inputs, malformed, &mistakes, separator));
+        if !is_rdf || malformed > 0 {
+            return Err(nothing_read(inputs, malformed, &mistakes, separator));
+        }
+        notes.push("the input holds no triples".into());
     }
     let built = build(
         output,
@@ -275,7 +295,7 @@ pub(crate) fn build(
         malformed: origin.malformed,
         ..Counts::default()
     };
-    let shape = Shape::open(data, &counts, kinds)?;
+    let shape = Shape::open(data, &counts, kinds, None)?;
     let mut notes = Vec::new();
     let labels = naming_relations(&shape, origin.labels, &naming::LABELS, &mut notes)?;
     let mut aliases = naming_relations(&shape, origin.aliases, &naming::ALIASES, &mut notes)?;
@@ -294,7 +314,16 @@ pub(crate) fn build(
     files.extend(named.files);
     counts.unnamed = named.unnamed;
     counts.naming = named.naming;
+    let mut sums = Sums::default();
+    let mut infos = Vec::with_capacity(files.len());
+    for file::Written { info, sums: blocks } in files {
+        sums.insert(&info.name, blocks);
+        infos.push(info);
+    }
+    let mut files = infos;
     files.sort_by(|a, b| a.name.cmp(&b.name));
+    // not one of the files that make up the identity: the same triples are the same graph
+    let sums = sums.write(data)?;
 
     let all: String = files
         .iter()
@@ -313,6 +342,7 @@ pub(crate) fn build(
         alias_relations: ids(&aliases),
         language,
         files,
+        sums: Some(sums),
     };
     output.publish(manifest, before)?;
     Ok(Built {

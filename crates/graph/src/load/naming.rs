@@ -6,7 +6,7 @@ use std::path::Path;
 
 use rayon::prelude::*;
 
-use super::file::{FileInfo, Output};
+use super::file::{Output, Written};
 use super::strings::{Run, Slot, merge};
 use crate::base::{LONGEST_VALUE, NONE, name_hash};
 use crate::error::{Error, Result};
@@ -35,7 +35,7 @@ pub(crate) const ALIASES: [&str; 4] = [
 
 /// What naming found.
 pub(crate) struct Named {
-    pub(crate) files: Vec<FileInfo>,
+    pub(crate) files: Vec<Written>,
     pub(crate) unnamed: u64,
     pub(crate) naming: u64,
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::changes::log::{LOCK as CHANGES_LOCK, WriteLock};
 use crate::error::{Error, Result};
-use crate::manifest::{MANIFEST, Manifest, sync_folder};
+use crate::manifest::{MANIFEST, Manifest, stays_inside, sync_folder};
 
 const LOCK: &str = ".lock";
 const WORK: &str = ".loading";
@@ -51,6 +51,7 @@ impl Output {
             }
         }
         std::fs::create_dir_all(graph).map_err(Error::io("create", graph))?;
+        stays_inside(graph, graph)?;
         let lock_path = graph.join(LOCK);
         let lock = File::create(&lock_path).map_err(Error::io("create", &lock_path))?;
         match lock.try_lock() {

@@ -12,6 +12,7 @@ use oxrdf::{NamedOrBlankNodeRef, TermRef};
 use oxrdfio::{RdfFormat, RdfParseError, RdfParser};
 use oxttl::NQuadsParser;
 
+use super::bounds::{Bounded, Watch};
 use super::source::unpack_error;
 use crate::error::{Error, Result};
 use crate::key::{self, LiteralKindRef};
@@ -206,14 +207,27 @@ pub(crate) enum Event<'a> {
     Mistake(u64, String),
 }
 
+/// A document, and how it is read.
+pub(crate) struct Document<'a> {
+    pub(crate) path: &'a Path,
+    pub(crate) format: RdfFormat,
+    /// The number of the input.
+    pub(crate) file: usize,
+    /// What relative IRIs are relative to. It is an IRI.
+    pub(crate) base: Option<&'a str>,
+    /// Bytes that may lie between two triples.
+    pub(crate) most_between: u64,
+}
+
 /// Reads a whole document. `each` returns false to stop.
 pub(crate) fn document(
-    path: &Path,
+    document: &Document<'_>,
     text: impl BufRead,
-    format: RdfFormat,
-    file: usize,
     mut each: impl FnMut(Event<'_>) -> Result<bool>,
 ) -> Result<()> {
+    let &Document {
+        path, format, file, ..
+    } = document;
     // Turtle and TriG go on after a mistake; in XML and JSON all that follows is lost
     let recovers = matches!(format, RdfFormat::Turtle | RdfFormat::TriG);
     let mut keys = Keys::default();
@@ -225,9 +239,28 @@ pub(crate) fn document(
         let number = *blanks.entry(label.to_owned()).or_insert(next);
         format!("f{file}_b{number}")
     };
-    for quad in RdfParser::from_format(format).for_reader(text) {
+    let mut parser = RdfParser::from_format(format);
+    if let Some(base) = document.base {
+        parser = (parser.with_base_iri(base)).map_err(|e| unreadable(path, 0, &e.to_string()))?;
+    }
+    let watch = Watch::default();
+    let text = Bounded::new(text, format, document.most_between, watch.clone());
+    for quad in parser.for_reader(text) {
+        // whatever the parser makes of a text that was ended
+        if let (true, Some(reason)) = (quad.is_err(), watch.refused()) {
+            return Err(Error::BadInput {
+                path: path.to_owned(),
+                reason,
+                hint: Some(
+                    "turn it into N-Triples with another program, or, if it is as it should be, \
+                     raise `--memory`"
+                        .into(),
+                ),
+            });
+        }
         let go_on = match quad {
             Ok(quad) => {
+                watch.triple();
                 for key in &mut keys {
                     key.clear();
                 }
@@ -378,10 +411,14 @@ mod tests {
         let read = || {
             let (mut triples, mut mistakes) = (Vec::new(), 0);
             document(
-                Path::new("x"),
+                &Document {
+                    path: Path::new("x"),
+                    format: RdfFormat::Turtle,
+                    file: 2,
+                    base: None,
+                    most_between: 1 << 20,
+                },
                 text.as_bytes(),
-                RdfFormat::Turtle,
-                2,
                 |event| {
                     match event {
                         Event::Triple(keys) => triples.push(keys.clone()),

@@ -7,6 +7,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::blocks::{Block, Blocks, LONGEST_RECORD};
+use super::bounds::most_between;
 use super::chunk::{Chunk, SortedChunk};
 use super::rdf::{self, Event, Keys};
 use super::source::{self, Format, Input, Source};
@@ -47,6 +48,8 @@ pub(crate) struct Parsed {
     pub(crate) notes: Vec<String>,
     /// What else may stand between the fields of a table, and what to do then.
     pub(crate) separator: Option<(&'static str, &'static str)>,
+    /// Whether all inputs were RDF, which may hold no triple at all.
+    pub(crate) is_rdf: bool,
 }
 
 /// What the workers share.
@@ -64,6 +67,8 @@ struct Shared<'a> {
     longer: AtomicU64,
     notes: Mutex<Vec<String>>,
     separator: Mutex<Option<(&'static str, &'static str)>>,
+    /// Whether an input was no RDF.
+    tables: AtomicBool,
     /// The first few: file number, line, reason.
     mistakes: Mutex<BTreeSet<(usize, u64, String)>>,
     stop: AtomicBool,
@@ -115,6 +120,7 @@ pub(crate) fn read(
         longer: AtomicU64::new(0),
         notes: Mutex::new(Vec::new()),
         separator: Mutex::new(None),
+        tables: AtomicBool::new(false),
         mistakes: Mutex::new(BTreeSet::new()),
         stop: AtomicBool::new(false),
     };
@@ -183,6 +189,7 @@ pub(crate) fn read(
     }
     let separator = lock(&shared.separator).take();
     Ok(Parsed {
+        is_rdf: !shared.tables.load(Ordering::Relaxed),
         notes,
         separator,
         chunks: shared
@@ -237,6 +244,9 @@ fn send_all(
     tell();
     for (file, input) in inputs.iter().enumerate() {
         let source = source::open(input, shared.options.format, read.clone())?;
+        if !source.format.is_rdf() {
+            shared.tables.store(true, Ordering::Relaxed);
+        }
         match source.format.document() {
             Some(format) => send_document(source, format, file, shared, sender, &tell)?,
             None => send_lines(source, file, shared, sender, &tell)?,
@@ -346,7 +356,14 @@ fn send_document(
         };
         !shared.stopped() && sender.send(task).is_ok()
     };
-    rdf::document(&source.path, source.text, format, file, |event| {
+    let document = rdf::Document {
+        path: &source.path,
+        format,
+        file,
+        base: shared.options.base.as_deref(),
+        most_between: most_between(shared.options.memory),
+    };
+    rdf::document(&document, source.text, |event| {
         match event {
             Event::Triple(keys) => {
                 let length = |k: &Vec<u8>| {

@@ -69,6 +69,19 @@ impl Format {
             .map_or("", |(_, names)| names[0])
     }
 
+    /// Whether a text without anything in it is of this format: XML and JSON need at least a root.
+    pub(crate) fn may_be_empty(self) -> bool {
+        matches!(
+            self,
+            Format::NTriples | Format::NQuads | Format::Turtle | Format::TriG
+        )
+    }
+
+    /// Whether it is RDF, which may hold no triple at all.
+    pub(crate) fn is_rdf(self) -> bool {
+        self.may_be_empty() || self.document().is_some()
+    }
+
     /// The parser for formats in which a triple can span lines.
     pub(crate) fn document(self) -> Option<RdfFormat> {
         match self {
@@ -178,7 +191,16 @@ pub(crate) fn open(input: &Input, format: Option<Format>, read: Arc<AtomicU64>) 
     let mut raw = BufReader::with_capacity(1 << 18, Counted { inner: raw, read });
     let head = raw.fill_buf().map_err(Error::io("read", &path))?;
     if head.is_empty() {
-        return Err(bad("it is empty".into(), None));
+        let ending = path.extension().map(|e| e.to_string_lossy());
+        return match format.or_else(|| Format::named(&ending?)) {
+            // a document without a triple is one
+            Some(format) if format.may_be_empty() => Ok(Source {
+                path,
+                format,
+                text: Box::new(io::empty()),
+            }),
+            _ => Err(bad("it is empty".into(), None)),
+        };
     }
     let packed = PACKED
         .iter()

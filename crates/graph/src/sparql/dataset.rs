@@ -216,6 +216,7 @@ impl<'a> QueryableDataset<'a> for GraphDataset<'a> {
         Quads {
             source,
             dataset: self.clone(),
+            over: false,
         }
     }
 
@@ -309,37 +310,42 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Triples of one pattern. Ends after the first error: the evaluator would read on.
+/// Triples of one pattern. Ends after the first error, whatever the clock says then: operators
+/// that collect read until the end.
 struct Quads<'a> {
     source: Result<Source<'a>, Halted>,
     dataset: GraphDataset<'a>,
+    over: bool,
 }
 
 impl Iterator for Quads<'_> {
     type Item = Result<InternalQuad<Node>, Halted>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let over = Ok(Source::One(None));
-        let Ok(source) = &mut self.source else {
-            return std::mem::replace(&mut self.source, over).err().map(Err);
-        };
-        let quad = self.dataset.watch.tick().and_then(|()| {
-            let Some(triple) = source.next() else {
-                return Ok(None);
-            };
-            let quad = triple.and_then(|triple| {
-                Ok(InternalQuad {
-                    subject: Node::Entity(triple.head),
-                    predicate: self.dataset.predicate(triple.relation)?,
-                    object: Node::Entity(triple.tail),
-                    graph_name: None,
-                })
-            });
-            self.dataset.file(quad).map(Some)
-        });
-        if quad.is_err() {
-            self.source = over;
+        if self.over {
+            return None;
         }
-        quad.transpose()
+        let quad = self.read().transpose();
+        self.over = !matches!(quad, Some(Ok(_)));
+        quad
+    }
+}
+
+impl Quads<'_> {
+    fn read(&mut self) -> Result<Option<InternalQuad<Node>>, Halted> {
+        self.dataset.watch.tick()?;
+        let source = self.source.as_mut().map_err(|_| Halted)?;
+        let Some(triple) = source.next() else {
+            return Ok(None);
+        };
+        let quad = triple.and_then(|triple| {
+            Ok(InternalQuad {
+                subject: Node::Entity(triple.head),
+                predicate: self.dataset.predicate(triple.relation)?,
+                object: Node::Entity(triple.tail),
+                graph_name: None,
+            })
+        });
+        self.dataset.file(quad).map(Some)
     }
 }

@@ -169,7 +169,7 @@ fn asked<'a>(expressions: impl IntoIterator<Item = &'a Expression>, widest: &mut
 }
 
 /// Refuses what cannot be run safely or is off.
-pub(super) fn check(text: &str) -> Result<()> {
+pub(crate) fn check(text: &str) -> Result<()> {
     if text.len() > MAX_TEXT {
         return Err(refused(
             format!(
@@ -238,24 +238,27 @@ pub(super) fn check(text: &str) -> Result<()> {
 }
 
 /// Whether the text is an update instead of a query.
-pub(super) fn is_update(text: &str) -> bool {
+pub(crate) fn is_update(text: &str) -> bool {
     const UPDATES: [&str; 10] = [
         "INSERT", "DELETE", "LOAD", "CLEAR", "DROP", "CREATE", "ADD", "MOVE", "COPY", "WITH",
     ];
+    first_word(text).is_some_and(|word| UPDATES.iter().any(|u| word.eq_ignore_ascii_case(u)))
+}
+
+/// The word after all prefixes: what kind of text it is.
+pub(crate) fn first_word(text: &str) -> Option<&str> {
     let prologue = |word: &str| {
         word.eq_ignore_ascii_case("PREFIX")
             || word.eq_ignore_ascii_case("BASE")
             || word.ends_with(':')
     };
-    Pieces::of(text)
-        .find_map(|piece| match piece {
-            Piece::Keyword(word) | Piece::Word(word) if !prologue(word) => Some(word),
-            _ => None,
-        })
-        .is_some_and(|word| UPDATES.iter().any(|u| word.eq_ignore_ascii_case(u)))
+    Pieces::of(text).find_map(|piece| match piece {
+        Piece::Keyword(word) | Piece::Word(word) if !prologue(word) => Some(word),
+        _ => None,
+    })
 }
 
-pub(super) fn refused(reason: String, hint: Option<&str>) -> Error {
+pub(crate) fn refused(reason: String, hint: Option<&str>) -> Error {
     Error::SparqlRefused {
         reason,
         hint: hint.map(str::to_owned),

@@ -29,12 +29,14 @@
 //! ```
 
 mod dataset;
-mod guard;
+pub(crate) mod guard;
 mod output;
+mod print;
 mod scheme;
 mod watch;
+mod worker;
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::rc::Rc;
 use std::thread;
 use std::time::Duration;
@@ -45,11 +47,13 @@ use spareval::{
 use spargebra::SparqlParser;
 
 pub use guard::{MAX_JOINED, MAX_NESTING, MAX_PATTERNS, MAX_PIECES, MAX_TEXT};
-pub(crate) use output::write_received;
 pub use output::{ResultFormat, Written};
+pub(crate) use output::{write_received, write_received_triples};
 pub use oxrdf::{Term as RdfTerm, Triple as RdfTriple, Variable};
+pub(crate) use print::print;
 pub use scheme::{NAME_SCHEME, iri_name, name_iri};
 pub use spareval::QuerySolution;
+pub use worker::{Workers, run_worker};
 
 use crate::error::{Error, Result};
 use crate::store::Store;
@@ -69,7 +73,7 @@ pub const PREFIXES: [(&str, &str); 8] = [
 ];
 
 /// Enough for what [`MAX_NESTING`] and [`MAX_PIECES`] let through; only touched pages cost.
-const STACK: usize = 256 << 20;
+pub(crate) const STACK: usize = 256 << 20;
 
 /// How a query is run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -78,6 +82,9 @@ pub struct SparqlOptions {
     pub timeout: Option<Duration>,
     /// Gives no more rows (or triples) than this; no limit by default.
     pub max_rows: Option<usize>,
+    /// Stops with [`Error::AnswerTooLarge`] when [`write`] would write more bytes than this; no
+    /// limit by default.
+    pub max_bytes: Option<u64>,
 }
 
 /// The answer to a query, by its form. Rows and triples are computed as they are read.
@@ -137,6 +144,10 @@ impl Iterator for Triples<'_> {
 
 /// Runs a query and hands its answer to `read`.
 ///
+/// The time limit is looked at wherever triples are read and terms are copied. An operator that
+/// does neither for long, and memory, are limited only by [`Workers`]: queries of strangers
+/// belong there.
+///
 /// Both happen on a thread of their own, whose stack is large enough for every query that is let
 /// through: parser and evaluator recurse as deep as the query nests.
 pub fn query<T: Send>(
@@ -165,7 +176,44 @@ pub fn write(
     format: ResultFormat,
     out: &mut (dyn Write + Send),
 ) -> Result<Written> {
-    query(store, text, options, |answer| answer.write(format, out))
+    query(store, text, options, |answer| {
+        let Some(limit) = options.max_bytes else {
+            return answer.write(format, out);
+        };
+        let mut out = Bounded {
+            out,
+            left: limit,
+            is_full: false,
+        };
+        let written = answer.write(format, &mut out);
+        if out.is_full {
+            return Err(Error::AnswerTooLarge { limit });
+        }
+        written
+    })
+}
+
+/// Takes so many bytes and no more.
+struct Bounded<'a> {
+    out: &'a mut (dyn Write + Send),
+    left: u64,
+    is_full: bool,
+}
+
+impl Write for Bounded<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if bytes.len() as u64 > self.left {
+            self.is_full = true;
+            return Err(io::Error::other("the answer is too large"));
+        }
+        let count = self.out.write(bytes)?;
+        self.left -= count as u64;
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
 }
 
 fn answer<'a>(store: &'a Store, text: &str, options: &SparqlOptions) -> Result<QueryAnswer<'a>> {
@@ -218,7 +266,7 @@ fn parse(text: &str) -> Result<spargebra::Query> {
 }
 
 /// The parser's message with its list of all that was expected cut to the first few.
-fn syntax_message(message: &str) -> String {
+pub(crate) fn syntax_message(message: &str) -> String {
     const SHOWN: usize = 6;
     let message = message.trim();
     let Some((before, expected)) = message.split_once("expected one of ") else {

@@ -1,10 +1,12 @@
 //! Answers as text: an aligned table for people, and the formats of SPARQL and RDF for programs.
 
+use std::cell::Cell;
 use std::io::{Read, Write};
 
 use oxrdf::vocab::xsd;
 use oxrdf::{Literal, Term, TermRef, Variable};
 use oxrdfio::{RdfFormat, RdfSerializer};
+use serde::{Deserialize, Serialize};
 use sparesults::{QueryResultsFormat, QueryResultsSerializer, ReaderQueryResultsParserOutput};
 
 use super::guard::refused;
@@ -16,7 +18,7 @@ use crate::error::{Error, Result};
 const LOOK_AHEAD: usize = 1000;
 
 /// How an answer is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ResultFormat {
     /// An aligned table for people; cells are cut to `width` characters.
     Table {
@@ -27,6 +29,8 @@ pub enum ResultFormat {
     Json,
     /// SPARQL 1.1 Query Results CSV: values alone, without their types.
     Csv,
+    /// CSV for spreadsheets: a cell that they would take for a formula begins with `'`.
+    Spreadsheet,
     /// SPARQL 1.1 Query Results TSV: terms as in Turtle.
     Tsv,
     /// SPARQL Query Results XML.
@@ -38,7 +42,7 @@ pub enum ResultFormat {
 }
 
 /// What was written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Written {
     /// Rows or triples; none for `ASK`.
     pub rows: u64,
@@ -59,7 +63,7 @@ impl QueryAnswer<'_> {
             ResultFormat::NTriples => return self.write_rdf(RdfFormat::NTriples, out),
             ResultFormat::Turtle => return self.write_rdf(RdfFormat::Turtle, out),
             ResultFormat::Json => QueryResultsFormat::Json,
-            ResultFormat::Csv => QueryResultsFormat::Csv,
+            ResultFormat::Csv | ResultFormat::Spreadsheet => QueryResultsFormat::Csv,
             ResultFormat::Tsv => QueryResultsFormat::Tsv,
             ResultFormat::Xml => QueryResultsFormat::Xml,
         };
@@ -67,7 +71,10 @@ impl QueryAnswer<'_> {
             return write_boolean(value, results, out);
         }
         let variables = self.variables();
-        write_solutions(variables, results, out, |each| self.for_each_row(each))
+        write_solutions(variables, results, out, |each| match format {
+            ResultFormat::Spreadsheet => self.for_each_row(&mut |row| each(&as_cells(row))),
+            _ => self.for_each_row(each),
+        })
     }
 
     fn write_rdf(self, format: RdfFormat, out: &mut dyn Write) -> Result<Written> {
@@ -215,7 +222,7 @@ pub(crate) fn write_received<R: Read>(
 ) -> Result<Written> {
     let results = match format {
         ResultFormat::Json => Some(QueryResultsFormat::Json),
-        ResultFormat::Csv => Some(QueryResultsFormat::Csv),
+        ResultFormat::Csv | ResultFormat::Spreadsheet => Some(QueryResultsFormat::Csv),
         ResultFormat::Tsv => Some(QueryResultsFormat::Tsv),
         ResultFormat::Xml => Some(QueryResultsFormat::Xml),
         _ => None,
@@ -239,7 +246,10 @@ pub(crate) fn write_received<R: Read>(
                 return Ok(true);
             }
             left -= 1;
-            each(solution.values())?;
+            match format {
+                ResultFormat::Spreadsheet => each(&as_cells(solution.values()))?,
+                _ => each(solution.values())?,
+            }
         }
         Ok(false)
     };
@@ -250,6 +260,73 @@ pub(crate) fn write_received<R: Read>(
             "its answer has no triples".into(),
             Some("choose `table`, `json`, `csv`, `tsv` or `xml`"),
         )),
+    }
+}
+
+/// Writes triples that a remote service sent, no more of them than `max_rows`.
+pub(crate) fn write_received_triples(
+    triples: impl Iterator<Item = Result<oxrdf::Triple>>,
+    max_rows: Option<usize>,
+    format: ResultFormat,
+    out: &mut dyn Write,
+) -> Result<Written> {
+    let cut = Cell::new(false);
+    let mut left = max_rows.unwrap_or(usize::MAX);
+    // one more than is written tells whether there are more
+    let mut triples = triples.take_while(|_| {
+        cut.set(left == 0);
+        left = left.saturating_sub(1);
+        !cut.get()
+    });
+    let results = match format {
+        ResultFormat::NTriples | ResultFormat::Turtle => {
+            let format = match format {
+                ResultFormat::Turtle => RdfFormat::Turtle,
+                _ => RdfFormat::NTriples,
+            };
+            let mut rows = 0;
+            let mut serializer = RdfSerializer::from_format(format).for_writer(&mut *out);
+            for triple in &mut triples {
+                serializer
+                    .serialize_triple(triple?.as_ref())
+                    .map_err(unwritten)?;
+                rows += 1;
+            }
+            serializer.finish().map_err(unwritten)?;
+            return Ok(Written {
+                rows,
+                is_cut: cut.get(),
+                boolean: None,
+            });
+        }
+        ResultFormat::Json => Some(QueryResultsFormat::Json),
+        ResultFormat::Csv | ResultFormat::Spreadsheet => Some(QueryResultsFormat::Csv),
+        ResultFormat::Tsv => Some(QueryResultsFormat::Tsv),
+        ResultFormat::Xml => Some(QueryResultsFormat::Xml),
+        ResultFormat::Table { .. } => None,
+    };
+    let rows = |each: &mut EachRow<'_>| {
+        for triple in triples {
+            let triple = triple?;
+            let row = [
+                Some(triple.subject.into()),
+                Some(triple.predicate.into()),
+                Some(triple.object),
+            ];
+            match format {
+                ResultFormat::Spreadsheet => each(&as_cells(&row))?,
+                _ => each(&row)?,
+            }
+        }
+        Ok(cut.get())
+    };
+    let variables = ["subject", "predicate", "object"]
+        .map(Variable::new_unchecked)
+        .to_vec();
+    match (results, format) {
+        (Some(results), _) => write_solutions(variables, results, out, rows),
+        (None, ResultFormat::Table { width }) => write_aligned(&variables, width.max(1), out, rows),
+        (None, _) => unreachable!("every other format was dealt with"),
     }
 }
 
@@ -329,7 +406,7 @@ fn shown(term: &Term) -> String {
     match term {
         Term::NamedNode(iri) => match iri_name(iri.as_str()) {
             Some(name) => without_controls(&name),
-            None => iri.to_string(),
+            None => without_controls(&iri.to_string()),
         },
         Term::Literal(literal) if is_plain_number(literal) => literal.value().to_owned(),
         // a datatype in full would fill the cell
@@ -358,17 +435,36 @@ fn is_plain_number(literal: &Literal) -> bool {
             .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.'))
 }
 
-/// Control characters escaped: they would break the table, or the terminal.
+/// Control characters and marks that turn the direction of writing around, escaped: they would
+/// break the table, or the terminal.
 fn without_controls(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
-        if c.is_control() {
+        if c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}') {
             out.extend(c.escape_default());
         } else {
             out.push(c);
         }
     }
     out
+}
+
+/// The cells of a row as a spreadsheet takes them: texts that begin like a formula are marked as
+/// texts. Numbers, which may begin so too, are what they look like.
+fn as_cells(row: &[Option<Term>]) -> Vec<Option<Term>> {
+    let cell = |term: &Term| {
+        let text = match term {
+            Term::Literal(literal) if is_plain_number(literal) => return term.clone(),
+            Term::Literal(literal) => literal.value(),
+            Term::NamedNode(iri) => iri.as_str(),
+            _ => return term.clone(),
+        };
+        match text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
+            true => Literal::new_simple_literal(format!("'{text}")).into(),
+            false => term.clone(),
+        }
+    };
+    row.iter().map(|term| term.as_ref().map(cell)).collect()
 }
 
 fn cut(text: &str, width: usize) -> String {
@@ -402,6 +498,7 @@ mod tests {
             (typed("five (5)", xsd::INTEGER), "\"five (5)\"^^xsd:integer"),
             (typed("1994-07-06", xsd::DATE), "\"1994-07-06\"^^xsd:date"),
             (Literal::from("a\n\u{1b}[0m").into(), "\"a\\n\\u{1b}[0m\""),
+            (Literal::from("a\u{202e}b").into(), "\"a\\u{202e}b\""),
             (
                 Literal::new_language_tagged_literal_unchecked("chat", "fr").into(),
                 "\"chat\"@fr",
@@ -409,6 +506,36 @@ mod tests {
         ] {
             assert_eq!(shown(&term), text);
         }
+    }
+
+    #[test]
+    fn a_spreadsheet_takes_no_text_for_a_formula() {
+        let cells = |terms: &[Literal]| {
+            let row: Vec<_> = terms.iter().cloned().map(Term::from).map(Some).collect();
+            let shown = as_cells(&row).into_iter().map(|cell| match cell {
+                Some(Term::Literal(literal)) => literal.value().to_owned(),
+                _ => String::new(),
+            });
+            shown.collect::<Vec<_>>()
+        };
+        assert_eq!(
+            cells(&[
+                Literal::from("=HYPERLINK(\"http://evil\")"),
+                Literal::from("+1"),
+                Literal::from("@x"),
+                Literal::from(-5),
+                Literal::new_typed_literal("-1+cmd|' /C calc'!A0", xsd::INTEGER),
+                Literal::from("a=b"),
+            ]),
+            [
+                "'=HYPERLINK(\"http://evil\")",
+                "'+1",
+                "'@x",
+                "-5",
+                "'-1+cmd|' /C calc'!A0",
+                "a=b"
+            ]
+        );
     }
 
     #[test]

@@ -349,7 +349,7 @@ pub enum Combine {
 
 /// Reads a label file.
 pub fn read(path: &Path) -> Result<Vec<LabelLine>> {
-    let bytes = std::fs::read(path).map_err(Error::io("read", path))?;
+    let bytes = crate::questions::read_file(path)?;
     let records = json_records::<LabelLine>(path, utf8(path, &bytes)?, "labels")?;
     Ok(records.into_iter().map(|(_, line)| line).collect())
 }

@@ -28,7 +28,7 @@ use crate::error::{Error, Result};
 pub use jsonl::{to_line, write};
 pub use resolve::{Coverage, Resolved, coverage, resolve};
 use text::Source;
-pub(crate) use text::{id_text, json_records, utf8};
+pub(crate) use text::{id_text, json_records, read_file, utf8};
 
 /// Head, relation and tail by name.
 pub type NamedTriple = [String; 3];
@@ -260,7 +260,7 @@ impl FromStr for Format {
 /// # Ok::<(), wherefore_lab::Error>(())
 /// ```
 pub fn read(path: &Path, format: Option<Format>) -> Result<Vec<GoldQuestion>> {
-    let bytes = std::fs::read(path).map_err(Error::io("read", path))?;
+    let bytes = read_file(path)?;
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Err(Error::Empty { path: path.into() });
     }

@@ -1,5 +1,7 @@
 //! The text of a questions file: its lines, its JSON records, and errors that say where.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
@@ -78,6 +80,53 @@ impl<'a> Source<'a> {
             reason: reason.into(),
         }
     }
+}
+
+/// The longest file that is read, in bytes: benchmarks that bring a graph for each question have
+/// ten gigabytes.
+const LONGEST_FILE: u64 = 32 << 30;
+/// The most that is read of what has no length of its own, such as a pipe.
+const LONGEST_STREAM: u64 = 1 << 30;
+/// The beginning, by which a text is told from what is none.
+const BEGINNING: usize = 64 << 10;
+
+/// The bytes of a file that may be anything: a device that has no end, or no text, is an error and
+/// does not fill the memory.
+pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>> {
+    let io = || Error::io("read", path);
+    let mut file = File::open(path).map_err(io())?;
+    let meta = file.metadata().map_err(io())?;
+    let most = match meta.is_file() {
+        true => LONGEST_FILE,
+        false => LONGEST_STREAM,
+    };
+    let too_long = || Error::TooLong {
+        path: path.into(),
+        limit: most,
+    };
+    if meta.is_file() && meta.len() > most {
+        return Err(too_long());
+    }
+    let known = usize::try_from(meta.len()).unwrap_or(0);
+    let mut bytes = Vec::with_capacity(known + 1);
+    (&mut file)
+        .take(BEGINNING as u64)
+        .read_to_end(&mut bytes)
+        .map_err(io())?;
+    // Parquet is the one format that is no text
+    if !bytes.starts_with(b"PAR1") && bytes.contains(&0) {
+        let at = bytes.iter().position(|&b| b == 0).unwrap_or_default();
+        return Err(Error::NotUtf8 {
+            path: path.into(),
+            line: 1 + bytes[..at].iter().filter(|&&b| b == b'\n').count(),
+        });
+    }
+    let rest = most - bytes.len() as u64;
+    let read = file.take(rest + 1).read_to_end(&mut bytes).map_err(io())?;
+    if read as u64 > rest {
+        return Err(too_long());
+    }
+    Ok(bytes)
 }
 
 /// The bytes as text, without a byte order mark.

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use wherefore::graph::{EntityId, Graph, Subgraph};
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::questions::{GoldQuestion, NamedTriple, json_records, utf8};
 use crate::supervise::{RelationPaths, ShortestPaths};
 
@@ -67,7 +67,7 @@ struct Line {
 impl Labels {
     /// Reads labels from a file.
     pub fn read(path: &Path) -> Result<Self> {
-        let bytes = std::fs::read(path).map_err(Error::io("read", path))?;
+        let bytes = crate::questions::read_file(path)?;
         let records = json_records::<Line>(path, utf8(path, &bytes)?, "labels")?;
         Ok(Self::Refined(Refined {
             checksum: format!("{:016x}", xxhash_rust::xxh3::xxh3_64(&bytes)),

@@ -5,6 +5,7 @@
 //! not read is as good as none, and is written anew.
 
 use std::fs;
+use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
@@ -72,16 +73,35 @@ impl<M: LanguageModel> Cached<M> {
 
     fn keep(&self, file: &Path, entry: &Entry) -> Result<()> {
         let folder = file.parent().expect("the file lies in a folder of ours");
-        fs::create_dir_all(folder).map_err(Error::io("create", folder))?;
+        create_private_folder(folder).map_err(Error::io("create", folder))?;
         let json = serde_json::to_vec(entry).expect("texts and numbers are JSON");
         let aside = file.with_extension(format!("{}.{}.part", std::process::id(), unique()));
-        let written = fs::write(&aside, json).and_then(|()| fs::rename(&aside, file));
+        let written = create_private_file(&aside)
+            .and_then(|mut new| new.write_all(&json))
+            .and_then(|()| fs::rename(&aside, file));
         written.map_err(|e| {
             // what is half-made is of no use; the first error is the one to tell
             fs::remove_file(&aside).ok();
             Error::io("write", file)(e)
         })
     }
+}
+
+/// Makes a folder, and those above it, for its owner alone: prompts hold what was asked.
+fn create_private_folder(folder: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}
+
+fn create_private_file(file: &Path) -> io::Result<fs::File> {
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(file)
 }
 
 /// A number that no other call in this process gets.
@@ -212,5 +232,13 @@ mod tests {
         fs::write(model.file(&prompt, &decoding), "{\"model\":").unwrap();
         assert_eq!(again().text, "2");
         assert_eq!(again().text, "2");
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+            let file = model.file(&prompt, &decoding);
+            assert_eq!(mode(&file), 0o600);
+            assert_eq!(mode(file.parent().unwrap()), 0o700);
+        }
     }
 }

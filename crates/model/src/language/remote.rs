@@ -41,6 +41,8 @@ pub struct RemoteOptions {
     pub max_wait: Duration,
     /// How long a server may be silent, before its reply and within it.
     pub timeout: Duration,
+    /// How long a call may take in all: attempts, pauses and the whole reply.
+    pub total: Duration,
     /// Calls at the same time.
     pub concurrency: usize,
     /// The environment variable with the key.
@@ -55,6 +57,8 @@ impl Default for RemoteOptions {
             backoff: Duration::from_millis(500),
             max_wait: Duration::from_secs(60),
             timeout: Duration::from_secs(120),
+            // a guess: 2,000 tokens at 4 a second, with some room
+            total: Duration::from_secs(600),
             concurrency: 4,
             key_env: "WHEREFORE_API_KEY".into(),
         }
@@ -99,17 +103,17 @@ impl Turns {
         }
     }
 
-    fn take(&self) -> Turn<'_> {
+    /// None where no turn came before the deadline.
+    fn take(&self, deadline: Instant) -> Option<Turn<'_>> {
         // a count is sound whatever panicked
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         while *free == 0 {
-            free = self
-                .given_back
-                .wait(free)
-                .unwrap_or_else(PoisonError::into_inner);
+            let left = deadline.checked_duration_since(Instant::now())?;
+            let woken = self.given_back.wait_timeout(free, left);
+            free = woken.unwrap_or_else(PoisonError::into_inner).0;
         }
         *free -= 1;
-        Turn(self)
+        Some(Turn(self))
     }
 }
 
@@ -220,7 +224,8 @@ impl Remote {
     }
 
     /// Sends the request, again and again where that may help.
-    fn send(&self, url: &str, body: &[u8], deadline: Option<Instant>) -> Result<Response<Body>> {
+    fn send(&self, url: &str, body: &[u8], deadline: Instant) -> Result<Response<Body>> {
+        let limit = deadline.saturating_duration_since(Instant::now());
         let mut wait = self.options.backoff;
         for attempt in 0.. {
             let (error, asked) = match self.send_once(url, body, deadline) {
@@ -235,7 +240,7 @@ impl Remote {
                     (error, asked)
                 }
                 Err(ureq::Error::Timeout(_)) => {
-                    let seconds = self.options.timeout.as_secs_f64();
+                    let seconds = self.options.timeout.min(limit).as_secs_f64();
                     (
                         self.unreachable(&format!("no reply in {seconds:.0} s")),
                         None,
@@ -247,7 +252,7 @@ impl Remote {
                 Err(e) => (self.unreachable(&e.to_string()), None),
             };
             let pause = asked.unwrap_or(wait);
-            let in_time = deadline.is_none_or(|d| Instant::now() + pause < d);
+            let in_time = Instant::now() + pause < deadline;
             if attempt >= self.options.retries || pause > self.options.max_wait || !in_time {
                 return Err(error);
             }
@@ -261,9 +266,9 @@ impl Remote {
         &self,
         url: &str,
         body: &[u8],
-        deadline: Option<Instant>,
+        deadline: Instant,
     ) -> Result<Response<Body>, ureq::Error> {
-        let left = deadline.map(|d| d.saturating_duration_since(Instant::now()));
+        let left = deadline.saturating_duration_since(Instant::now());
         let mut request = self
             .agent
             .post(url)
@@ -272,7 +277,8 @@ impl Remote {
         if let Some(Key(key)) = &self.key {
             request = request.header("authorization", format!("Bearer {key}"));
         }
-        request.config().timeout_global(left).build().send(body)
+        let request = request.config().timeout_global(Some(left)).build();
+        request.send(body)
     }
 
     fn unreachable(&self, reason: &str) -> Error {
@@ -287,6 +293,15 @@ impl Remote {
             url: self.base.clone(),
             reason: self.told(reason),
         }
+    }
+
+    /// What a reply that broke a time limit is told as.
+    fn too_slow(&self, error: &io::Error) -> Error {
+        let (what, limit) = match is_global(error) {
+            true => ("it did not end within", self.options.total),
+            false => ("it fell silent for", self.options.timeout),
+        };
+        self.bad_reply(&format!("{what} {:.0} s", limit.as_secs_f64()))
     }
 
     /// A short text on one line, without the key.
@@ -339,13 +354,12 @@ impl Remote {
                 Ok(event) => event,
                 Err(Broken::Malformed(reason)) => return Err(self.bad_reply(&reason)),
                 Err(Broken::Io(e)) if is_timeout(&e) => {
-                    if decoding.time_limit.is_some() {
+                    let asked = decoding.time_limit;
+                    if is_global(&e) && asked.is_some_and(|limit| limit <= self.options.total) {
                         reply.finish = Some(Finish::Stopped);
                         return Ok(reply);
                     }
-                    let seconds = self.options.timeout.as_secs_f64();
-                    let reason = format!("it fell silent for {seconds:.0} s");
-                    return Err(self.bad_reply(&reason));
+                    return Err(self.too_slow(&e));
                 }
                 Err(Broken::Io(e)) => {
                     return Err(self.bad_reply(&format!("the connection broke off: {e}")));
@@ -380,7 +394,10 @@ impl Remote {
             .as_reader()
             .take(MAX_REPLY + 1)
             .read_to_end(&mut bytes)
-            .map_err(|e| self.bad_reply(&format!("the connection broke off: {e}")))?;
+            .map_err(|e| match is_timeout(&e) {
+                true => self.too_slow(&e),
+                false => self.bad_reply(&format!("the connection broke off: {e}")),
+            })?;
         if bytes.len() as u64 > MAX_REPLY {
             return Err(self.bad_reply("it sent more than any completion has"));
         }
@@ -428,10 +445,15 @@ impl LanguageModel for Remote {
         watch: &mut Watch<'_>,
     ) -> Result<Completion> {
         decoding.check()?;
-        let _turn = self.turns.take();
+        let total = self.options.total;
+        let limit = decoding.time_limit.map_or(total, |limit| limit.min(total));
+        let deadline = Instant::now() + limit;
+        let Some(_turn) = self.turns.take(deadline) else {
+            let calls = self.options.concurrency;
+            return Err(self.unreachable(&format!("{calls} other calls took all of the time")));
+        };
         let (url, body) = self.body(prompt, decoding);
         let body = serde_json::to_vec(&body).expect("texts and numbers are JSON");
-        let deadline = decoding.time_limit.map(|limit| Instant::now() + limit);
         let response = self.send(&url, &body, deadline)?;
         let kind = response.body().mime_type().unwrap_or_default().to_owned();
         let reply = match kind.as_str() {
@@ -482,13 +504,16 @@ impl RemoteOptions {
             "timeout_ms" => {
                 self.timeout = Duration::from_millis(u64::from(number("timeout_ms")?.max(1)));
             }
+            "total_ms" => {
+                self.total = Duration::from_millis(u64::from(number("total_ms")?.max(1)));
+            }
             "concurrency" => self.concurrency = number("concurrency")?.max(1) as usize,
             "key_env" => self.key_env = value.to_owned(),
             _ => {
                 return Err(Error::BadOption {
                     option: "llm",
                     given: setting.to_owned(),
-                    wanted: "`context=`, `retries=`, `backoff_ms=`, `timeout_ms=`, \
+                    wanted: "`context=`, `retries=`, `backoff_ms=`, `timeout_ms=`, `total_ms=`, \
                              `concurrency=` or `key_env=`"
                         .into(),
                 });
@@ -591,10 +616,19 @@ fn retry_after(response: &Response<Body>) -> Option<Duration> {
 }
 
 fn is_timeout(error: &io::Error) -> bool {
-    let of_ureq = error
-        .get_ref()
-        .and_then(|e| e.downcast_ref::<ureq::Error>());
-    error.kind() == io::ErrorKind::TimedOut || matches!(of_ureq, Some(ureq::Error::Timeout(_)))
+    error.kind() == io::ErrorKind::TimedOut || limit_of(error).is_some()
+}
+
+/// Whether the limit of the whole call passed, and not that of one wait.
+fn is_global(error: &io::Error) -> bool {
+    limit_of(error) == Some(ureq::Timeout::Global)
+}
+
+fn limit_of(error: &io::Error) -> Option<ureq::Timeout> {
+    match error.get_ref()?.downcast_ref::<ureq::Error>()? {
+        ureq::Error::Timeout(limit) => Some(*limit),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -649,10 +683,11 @@ mod tests {
         use std::sync::atomic::{AtomicUsize, Ordering};
         let turns = Turns::new(2);
         let (now, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let later = Instant::now() + Duration::from_secs(60);
         std::thread::scope(|scope| {
             for _ in 0..8 {
                 scope.spawn(|| {
-                    let _turn = turns.take();
+                    let _turn = turns.take(later).unwrap();
                     most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
                     std::thread::yield_now();
                     now.fetch_sub(1, Ordering::SeqCst);
@@ -661,6 +696,8 @@ mod tests {
         });
         assert!((1..=2).contains(&most.into_inner()));
         assert_eq!(*turns.free.lock().unwrap(), 2);
+        let _held = (turns.take(later), turns.take(later));
+        assert!(turns.take(Instant::now()).is_none());
     }
 
     #[test]

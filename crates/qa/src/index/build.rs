@@ -19,14 +19,16 @@ use std::time::{Duration, Instant};
 
 use bytemuck::Pod;
 use serde::{Deserialize, Serialize};
-use wherefore_graph::{Mapped, Store};
+use wherefore_graph::{Mapped, Store, Verified};
 use wherefore_model::{Embeddings, Encoder};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::dot::to_f16;
 use super::hnsw::{self, NONE, Rows};
 use super::labels::Labels;
-use super::manifest::{EncoderMark, FORMAT, Manifest, bytes_in, folder_of, map, write_aside};
+use super::manifest::{
+    EncoderMark, FORMAT, Manifest, bytes_in, folder_of, map, told, write_aside, write_sums,
+};
 use super::sort::{IN_MEMORY, Sorter};
 use super::{IndexOptions, IndexProgress, IndexStep, Part, PartReport};
 use crate::error::{Error, Result};
@@ -68,8 +70,27 @@ pub(crate) struct Build<'a> {
 /// The vectors that are there already.
 struct Old {
     folder: String,
-    vectors: Mapped<u16>,
-    hashes: Mapped<u64>,
+    vectors: Verified<u16>,
+    hashes: Verified<u64>,
+    mend: String,
+}
+
+impl Old {
+    /// A vector that is taken over, and the hash of its text.
+    fn row(&self, number: u32, dim: usize) -> Result<(&[u16], u64)> {
+        let (place, from) = (number as usize, number as usize * dim);
+        let row = self.vectors.slice(from..from + dim);
+        let hash = self.hashes.at(place);
+        match (row, hash) {
+            (Ok(Some(row)), Ok(Some(hash))) => Ok((row, hash)),
+            (Err(e), _) | (_, Err(e)) => Err(told(e, &self.mend)),
+            _ => Err(Error::DamagedIndex {
+                path: PathBuf::from(&self.folder),
+                reason: "its plan names a vector that it does not have".into(),
+                mend: self.mend.clone(),
+            }),
+        }
+    }
 }
 
 impl Build<'_> {
@@ -111,6 +132,7 @@ impl Build<'_> {
             named: purpose.named,
             vectors: purpose.vectors,
             hnsw,
+            sums: Some(write_sums(&aside)?),
             bytes: bytes_in(&aside)?,
         };
         let manifest = manifest.publish(self.graph.path(), &aside)?;
@@ -141,8 +163,9 @@ impl Build<'_> {
         let same_encoder = |e: &EncoderMark| e.same(self.mark);
         manifest.graph == self.graph.checksum()
             && manifest.encoder.as_ref().is_some_and(same_encoder)
-            // a file that is gone or cut short is built anew
+            // a file that is gone, cut short or damaged is built anew
             && super::Vectors::open(self.graph, self.encoder, self.part).is_ok()
+            && manifest.files(self.graph.path()).is_ok_and(|files| files.check_all().is_ok())
     }
 
     /// The vectors that can be taken over: of the same encoder, and whole.
@@ -150,10 +173,13 @@ impl Build<'_> {
         manifest.encoder.as_ref().filter(|e| e.same(self.mark))?;
         let path = self.graph.path();
         let numbers = manifest.vectors.checked_mul(self.mark.dim as u64)?;
+        let files = manifest.files(path).ok()?;
+        files.check(["vectors", "hashes"]).ok()?;
         Some(Old {
             folder: manifest.folder.clone(),
-            vectors: manifest.map(path, "vectors", numbers).ok()?,
-            hashes: manifest.map(path, "hashes", manifest.vectors).ok()?,
+            vectors: files.map("vectors", numbers).ok()?,
+            hashes: files.map("hashes", manifest.vectors).ok()?,
+            mend: files.mend,
         })
     }
 
@@ -194,8 +220,12 @@ impl Build<'_> {
             }
         }
         let mut old_by_hash = sorter("sort-old");
-        for (number, &hash) in old.iter().flat_map(|o| o.hashes.iter().enumerate()) {
-            old_by_hash.push([hash, number as u64])?;
+        if let Some(old) = old {
+            let hashes = old.hashes.slice(0..old.hashes.len());
+            let hashes = hashes.map_err(|e| told(e, &old.mend))?.unwrap_or_default();
+            for (number, &hash) in hashes.iter().enumerate() {
+                old_by_hash.push([hash, number as u64])?;
+            }
         }
         let mut olds = old_by_hash.sorted()?.peekable();
 
@@ -280,7 +310,7 @@ impl Build<'_> {
     /// Writes the rows from number `done` on; says how many of them were encoded.
     fn encode(&self, aside: &Path, old: Option<&Old>, purpose: &Purpose, done: u64) -> Result<u64> {
         let dim = self.mark.dim as u64;
-        let plan: Mapped<[u32; 2]> = map(&aside.join("plan"), purpose.vectors, "")?;
+        let plan: Mapped<[u32; 2]> = map(&aside.join("plan"), purpose.vectors)?;
         let mut out = RowFiles {
             progress: aside.join("progress.json"),
             vectors: Out::go_on(aside, "vectors", done * dim * 2)?,
@@ -335,9 +365,9 @@ impl Build<'_> {
         for &[_, taken] in batch {
             match old.filter(|_| taken != NONE) {
                 Some(old) => {
-                    let from = taken as usize * dim;
-                    out.vectors.put(&old.vectors[from..from + dim])?;
-                    out.hashes.put(&[old.hashes[taken as usize]])?;
+                    let (row, hash) = old.row(taken, dim)?;
+                    out.vectors.put(row)?;
+                    out.hashes.put(&[hash])?;
                 }
                 None => {
                     let (row, text) = fresh.next().expect("every new text was encoded");
@@ -356,9 +386,9 @@ impl Build<'_> {
         if numbers <= self.options.scanned {
             return Ok(None);
         }
-        let values: Mapped<u16> = map(&aside.join("vectors"), numbers, "")?;
+        let values: Mapped<u16> = map(&aside.join("vectors"), numbers)?;
         let rows = Rows {
-            values: &values,
+            values: &*values,
             dim,
         };
         let tell = |done| self.say(IndexStep::Linking, done, vectors);

@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 
 use bytemuck::Pod;
 use serde::{Deserialize, Serialize};
-use wherefore_graph::{Mapped, Store};
+use wherefore_graph::{FileInfo, Mapped, Store, Sums, Verified};
 use wherefore_model::Encoder;
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::hnsw::HnswMark;
 use super::{FOLDER, Part, command};
@@ -88,6 +89,85 @@ pub(crate) struct Manifest {
     pub(crate) hnsw: Option<HnswMark>,
     /// Bytes of all files.
     pub(crate) bytes: u64,
+    /// The file with the checksums of the files' blocks; older indexes have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) sums: Option<FileInfo>,
+}
+
+/// The field of the manifest that holds the checksum of all others, written without spaces.
+const CHECKSUM: &str = "checksum";
+
+fn checksum(manifest: &serde_json::Value) -> String {
+    format!("{:016x}", xxh3_64(manifest.to_string().as_bytes()))
+}
+
+/// The files of a part, and what is known of them.
+pub(crate) struct Files {
+    pub(crate) folder: PathBuf,
+    pub(crate) mend: String,
+    pub(crate) sums: Option<Sums>,
+}
+
+impl Files {
+    /// Maps a file that holds exactly `len` numbers; what is read of it is verified.
+    pub(crate) fn map<T: Pod>(&self, name: &str, len: u64) -> Result<Verified<T>> {
+        let path = self.folder.join(name);
+        let sums = self.sums.as_ref().and_then(|sums| sums.of(name));
+        let mapped = Verified::<T>::open(&path, sums).map_err(|e| self.told(e))?;
+        expect_length(&path, mapped.len(), size_of::<T>(), len, &self.mend)?;
+        Ok(mapped)
+    }
+
+    /// Reads files whole and verifies them; without checksums there is nothing to verify.
+    pub(crate) fn check<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> Result<()> {
+        let Some(sums) = &self.sums else {
+            return Ok(());
+        };
+        for name in names {
+            let path = self.folder.join(name);
+            let file = Verified::<u8>::open(&path, sums.of(name)).map_err(|e| self.told(e))?;
+            file.slice(0..file.len()).map_err(|e| self.told(e))?;
+        }
+        Ok(())
+    }
+
+    /// Reads all files whole and verifies them.
+    pub(crate) fn check_all(&self) -> Result<()> {
+        let names = self.sums.iter().flat_map(Sums::names);
+        self.check(names)
+    }
+
+    /// What the graph's reader says of a file of the index.
+    pub(crate) fn told(&self, error: wherefore_graph::Error) -> Error {
+        told(error, &self.mend)
+    }
+}
+
+/// Damage of a mapped file, told as that of an index.
+pub(crate) fn told(error: wherefore_graph::Error, mend: &str) -> Error {
+    let damaged = |path: PathBuf, reason: String| Error::DamagedIndex {
+        path,
+        reason,
+        mend: mend.to_owned(),
+    };
+    match error {
+        wherefore_graph::Error::Damaged { path, reason } => damaged(path, reason),
+        wherefore_graph::Error::Io { path, source, .. } if source.kind() == ErrorKind::NotFound => {
+            damaged(path, "it is missing".into())
+        }
+        error => Error::Graph(error),
+    }
+}
+
+fn expect_length(path: &Path, found: usize, size: usize, wanted: u64, mend: &str) -> Result<()> {
+    if found as u64 == wanted {
+        return Ok(());
+    }
+    Err(Error::DamagedIndex {
+        path: path.to_owned(),
+        reason: format!("it holds {found} numbers of {size} bytes instead of {wanted}"),
+        mend: mend.to_owned(),
+    })
 }
 
 /// Where the index of a graph lies.
@@ -114,13 +194,18 @@ impl Manifest {
             mend: command(graph, None, part),
         };
         // the version first: a newer manifest may hold what this version cannot read
-        let value: serde_json::Value = serde_json::from_slice(&text)
+        let mut value: serde_json::Value = serde_json::from_slice(&text)
             .map_err(|e| damaged(format!("it does not parse: {e}")))?;
         let format = value.get("format").and_then(serde_json::Value::as_u64);
         if let Some(format) = format.filter(|&f| f != u64::from(FORMAT)) {
             return Err(damaged(format!(
                 "it has format {format}, and this program reads {FORMAT}"
             )));
+        }
+        // older ones have none
+        let found = (value.as_object_mut()).and_then(|fields| fields.remove(CHECKSUM));
+        if found.is_some_and(|found| found != checksum(&value)) {
+            return Err(damaged("its checksum does not match".into()));
         }
         let manifest: Self = serde_json::from_value(value)
             .map_err(|e| damaged(format!("it does not parse: {e}")))?;
@@ -179,10 +264,14 @@ impl Manifest {
         command(graph, encoder, self.part)
     }
 
-    /// Maps a file that holds exactly `len` numbers.
-    pub(crate) fn map<T: Pod>(&self, graph: &Path, name: &str, len: u64) -> Result<Mapped<T>> {
-        let path = self.data(graph).join(name);
-        map(&path, len, &self.mend(graph))
+    /// The files of the part, to be read.
+    pub(crate) fn files(&self, graph: &Path) -> Result<Files> {
+        let (folder, mend) = (self.data(graph), self.mend(graph));
+        let sums = match &self.sums {
+            Some(promised) => Some(Sums::read(&folder, promised).map_err(|e| told(e, &mend))?),
+            None => None,
+        };
+        Ok(Files { folder, mend, sums })
     }
 
     /// Puts the finished folder `aside` in the place of what was there.
@@ -196,7 +285,10 @@ impl Manifest {
         self.folder = format!("{name}-{number}");
         let target = index.join(&self.folder);
         std::fs::rename(aside, &target).map_err(Error::io("rename", aside))?;
-        let text = serde_json::to_string_pretty(&self).expect("a manifest is plain data");
+        let mut value = serde_json::to_value(&self).expect("a manifest is plain data");
+        let checksum = checksum(&value);
+        value[CHECKSUM] = checksum.into();
+        let text = serde_json::to_string_pretty(&value).expect("a manifest is plain data");
         write_aside(&manifest_path(graph, self.part), text.as_bytes())?;
         // what no manifest leads to any more; a reader that has it mapped keeps it
         for entry in std::fs::read_dir(&index).map_err(Error::io("read", &index))? {
@@ -214,27 +306,25 @@ impl Manifest {
     }
 }
 
-/// Maps a file that holds exactly `len` numbers.
-pub(crate) fn map<T: Pod>(path: &Path, len: u64, mend: &str) -> Result<Mapped<T>> {
-    let damaged = |reason: String| Error::DamagedIndex {
-        path: path.to_owned(),
-        reason,
-        mend: mend.to_owned(),
-    };
-    let mapped = Mapped::<T>::open(path).map_err(|error| match error {
-        wherefore_graph::Error::Damaged { reason, .. } => damaged(reason),
-        wherefore_graph::Error::Io { source, .. } if source.kind() == ErrorKind::NotFound => {
-            damaged("it is missing".into())
-        }
-        error => Error::Graph(error),
-    })?;
-    if mapped.len() as u64 != len {
-        let (found, size) = (mapped.len(), size_of::<T>());
-        return Err(damaged(format!(
-            "it holds {found} numbers of {size} bytes instead of {len}"
-        )));
-    }
+/// Maps a file that is being made and holds exactly `len` numbers.
+pub(crate) fn map<T: Pod>(path: &Path, len: u64) -> Result<Mapped<T>> {
+    let mapped = Mapped::<T>::open(path).map_err(|e| told(e, ""))?;
+    expect_length(path, mapped.len(), size_of::<T>(), len, "")?;
     Ok(mapped)
+}
+
+/// Makes checksums of the blocks of all files in a folder that is complete.
+pub(crate) fn write_sums(folder: &Path) -> Result<FileInfo> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(Error::io("read", folder))? {
+        let entry = entry.map_err(Error::io("read", folder))?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        // locks are made and removed by whoever reads
+        if name != wherefore_graph::SUMS && !name.ends_with(".lock") {
+            names.push(name);
+        }
+    }
+    Ok(Sums::compute(folder, names)?.write(folder)?)
 }
 
 /// Writes a small file so that at every moment the old or the new one is there whole.

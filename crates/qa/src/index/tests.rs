@@ -456,6 +456,143 @@ fn damaged_full_text_is_an_error() {
     assert!(TextIndex::open(&store).is_ok());
 }
 
+/// What an index answers, or what stands against each answer.
+fn answers(store: &Store, encoder: &dyn Encoder) -> Vec<Result<String>> {
+    let mut found = Vec::new();
+    for part in [Part::Entities, Part::Relations, Part::Triples] {
+        let query = query(encoder, "who plays in Oracle Park");
+        match Vectors::open(store, encoder, part) {
+            Ok(vectors) => {
+                let mut row = vec![0.0; vectors.dim()];
+                found.push(vectors.nearest(&query, 2).map(|n| format!("{n:?}")));
+                found.push(vectors.read(1, &mut row).map(|()| format!("{row:?}")));
+                let ids = [0, 2, 1];
+                let near = vectors.similarities(&query, &ids);
+                found.push(near.map(|near| format!("{near:?}")));
+            }
+            Err(error) => {
+                let reason = error.to_string();
+                let damaged = || Error::DamagedIndex {
+                    path: "".into(),
+                    reason: reason.clone(),
+                    mend: String::new(),
+                };
+                assert_eq!(error.code(), "damaged-index", "{reason}");
+                found.extend([Err(damaged()), Err(damaged()), Err(damaged())]);
+            }
+        }
+    }
+    let text = TextIndex::open(store);
+    for asked in ["oracle park", "mascot royals"] {
+        let documents = match &text {
+            Ok(text) => text.documents(asked, 3).map(|found| format!("{found:?}")),
+            Err(error) => Err(Error::FullText {
+                path: "".into(),
+                reason: error.to_string(),
+            }),
+        };
+        found.push(documents);
+    }
+    found
+}
+
+#[test]
+fn no_answer_comes_from_a_damaged_block_of_an_index() {
+    let (_folder, store) = toy_store();
+    let encoder = HashingEncoder::new(16);
+    let linked = IndexOptions {
+        scanned: 0,
+        ..everything()
+    };
+    build(&store, &encoder, &linked, &|_| {}).unwrap();
+    assert!(check(&store).unwrap().is_empty());
+    let right: Vec<String> = (answers(&store, &encoder).into_iter())
+        .map(Result::unwrap)
+        .collect();
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(store.path().join("index")).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => files.extend(std::fs::read_dir(path).unwrap().map(|e| e.unwrap().path())),
+            false => files.push(path),
+        }
+    }
+    files.retain(|file| file.metadata().unwrap().len() > 0);
+    files.sort();
+    assert!(files.len() > 25, "{files:?}");
+    let (mut told, mut untouched) = (0, 0);
+    let mut state = 17u64;
+    for flip in 0..200 {
+        state = (state.wrapping_mul(6_364_136_223_846_793_005)).wrapping_add(5);
+        let file = &files[flip % files.len()];
+        let whole = std::fs::read(file).unwrap();
+        let mut damaged = whole.clone();
+        let place = (state >> 33) as usize % whole.len();
+        damaged[place] ^= 1 << (state >> 30 & 7);
+        std::fs::write(file, &damaged).unwrap();
+        let given = answers(&store, &encoder);
+        let mut failed = 0;
+        for (given, right) in given.iter().zip(&right) {
+            match given {
+                Ok(given) => assert_eq!(given, right, "byte {place} of {file:?}"),
+                Err(_) => failed += 1,
+            }
+        }
+        // what was not read is found by whoever reads all
+        let found = check(&store).is_err();
+        let is_manifest = file.extension().is_some_and(|e| e == "json")
+            && file.parent().unwrap().ends_with("index");
+        assert!(found || is_manifest, "byte {place} of {file:?}");
+        told += usize::from(failed > 0);
+        untouched += usize::from(failed == 0);
+        std::fs::write(file, &whole).unwrap();
+    }
+    assert!(told > 100 && told + untouched == 200, "{told} {untouched}");
+    // a damaged part is built anew by the command of the hint
+    let vectors = store.path().join("index/entities-1/vectors");
+    let mut damaged = std::fs::read(&vectors).unwrap();
+    damaged[9] ^= 64;
+    std::fs::write(&vectors, damaged).unwrap();
+    let report = build(&store, &encoder, &linked, &|_| {}).unwrap();
+    let built = report.parts.iter().filter(|part| part.built);
+    assert_eq!(
+        built.map(|part| part.part).collect::<Vec<_>>(),
+        [Part::Entities]
+    );
+    let again: Vec<String> = (answers(&store, &encoder).into_iter())
+        .map(Result::unwrap)
+        .collect();
+    assert_eq!(again, right);
+}
+
+#[test]
+#[cfg(unix)]
+fn an_index_that_is_cut_below_its_readers_is_an_error() {
+    let (_folder, store) = toy_store();
+    let encoder = HashingEncoder::new(16);
+    build(&store, &encoder, &everything(), &|_| {}).unwrap();
+    let vectors = Vectors::open(&store, &encoder, Part::Entities).unwrap();
+    let text = TextIndex::open(&store).unwrap();
+    text.labels("oracle", 3).unwrap();
+    let query = query(&encoder, "Oracle Park");
+    vectors.nearest(&query, 3).unwrap();
+    let index = store.path().join("index");
+    let mut files: Vec<PathBuf> = std::fs::read_dir(index.join("text-1"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|e| e == "idx"))
+        .collect();
+    files.push(index.join("entities-1/vectors"));
+    for file in files {
+        let file = File::options().write(true).open(file).unwrap();
+        file.set_len(1).unwrap();
+    }
+    let error = vectors.nearest(&query, 3).unwrap_err();
+    assert_eq!(error.code(), "damaged-index", "{error}");
+    let error = text.labels("oracle", 3).unwrap_err();
+    assert_eq!(error.code(), "damaged-index", "{error}");
+}
+
 #[test]
 fn words_find_labels_and_neighbourhoods() {
     let folder = tempfile::tempdir().unwrap();

@@ -15,6 +15,7 @@
 //! and the labels at the other end, at most [`PER_RELATION`] of them, so that a hub's document
 //! speaks of all its relations; [`MAX_WORDS`] words in all. Entities without a name have none.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -27,10 +28,11 @@ use tantivy::schema::{
 };
 use tantivy::{Index, IndexReader, IndexWriter, ReloadPolicy, TantivyDocument, TantivyError, Term};
 use wherefore_graph::names::normalise;
-use wherefore_graph::{Adjacency, Edge, EntityId, Graph, Store};
+use wherefore_graph::{Adjacency, Edge, EntityId, Graph, Store, Sums};
 
+use super::directory::VerifiedDirectory;
 use super::labels;
-use super::manifest::{FORMAT, Manifest, bytes_in, folder_of};
+use super::manifest::{FORMAT, Manifest, bytes_in, folder_of, write_sums};
 use super::{IndexProgress, IndexStep, Part, PartReport};
 use crate::error::{Error, Result};
 
@@ -58,6 +60,8 @@ pub struct TextIndex {
     folder: PathBuf,
     mend: String,
     entities: u32,
+    /// The files, each with its length: they must not become shorter while they are mapped.
+    files: Vec<(File, u64)>,
     reader: IndexReader,
     label: Field,
     document: Field,
@@ -91,8 +95,19 @@ impl TextIndex {
                 "its files have {bytes} bytes instead of {wanted}"
             )));
         }
+        let files = manifest.files(graph.path())?;
+        let opened = files.sums.iter().flat_map(Sums::names).map(|name| {
+            let file = File::open(folder.join(name))?;
+            let bytes = file.metadata()?.len();
+            Ok((file, bytes))
+        });
+        let opened: Vec<_> =
+            (opened.collect::<std::io::Result<_>>()).map_err(|e| damaged(e.to_string()))?;
         let open = || -> tantivy::Result<_> {
-            let index = Index::open_in_dir(&folder)?;
+            let index = match files.sums {
+                Some(sums) => Index::open(VerifiedDirectory::open(&folder, sums)?)?,
+                None => Index::open_in_dir(&folder)?,
+            };
             let schema = index.schema();
             let fields = (schema.get_field(LABEL)?, schema.get_field(DOCUMENT)?);
             let reader = index.reader_builder();
@@ -104,6 +119,7 @@ impl TextIndex {
         let (reader, (label, document)) = open().map_err(|e| damaged(e.to_string()))?;
         Ok(Self {
             entities: labels::Labels::new(graph, Part::Text).len(),
+            files: opened,
             reader,
             label,
             document,
@@ -170,6 +186,12 @@ impl TextIndex {
             reason,
             mend: self.mend.clone(),
         };
+        for (file, bytes) in &self.files {
+            let found = file.metadata().map_err(|e| damaged(e.to_string()))?.len();
+            if found < *bytes {
+                return Err(damaged("a file was cut short while it was open".into()));
+            }
+        }
         let found = search().map_err(|e| damaged(e.to_string()))?;
         let mut ids = Vec::with_capacity(found.len());
         for (id, score) in found {
@@ -198,6 +220,7 @@ pub(crate) fn build(graph: &Store, tell: &(dyn Fn(IndexProgress) + Sync)) -> Res
     let began = Instant::now();
     if TextIndex::open(graph).is_ok()
         && let Some(manifest) = Manifest::read(graph.path(), Part::Text)?
+        && manifest.files(graph.path())?.check_all().is_ok()
     {
         return Ok(PartReport::current(&manifest));
     }
@@ -231,6 +254,7 @@ pub(crate) fn build(graph: &Store, tell: &(dyn Fn(IndexProgress) + Sync)) -> Res
         named: commit.documents,
         vectors: commit.documents,
         hnsw: None,
+        sums: Some(write_sums(&aside)?),
         bytes: bytes_in(&aside)?,
     };
     let manifest = manifest.publish(graph.path(), &aside)?;

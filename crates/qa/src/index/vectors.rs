@@ -15,13 +15,13 @@ use std::collections::BinaryHeap;
 use std::path::PathBuf;
 
 use rayon::prelude::*;
-use wherefore_graph::{Mapped, Store};
+use wherefore_graph::{Store, Verified};
 use wherefore_model::Encoder;
 
 use super::Part;
 use super::dot::{Query, to_f32};
 use super::hnsw::{Astray, Hnsw, NONE, Near, Rows};
-use super::manifest::{EncoderMark, Manifest};
+use super::manifest::{EncoderMark, Manifest, told};
 use crate::error::{Error, Result};
 
 /// Numbers (vectors times dimension) that are scanned; more are linked. Two thirds of so many took
@@ -39,11 +39,11 @@ pub struct Vectors {
     folder: PathBuf,
     /// What to type when a file is damaged.
     mend: String,
-    vectors: Mapped<u16>,
-    rows: Mapped<u32>,
-    starts: Mapped<u32>,
-    ids: Mapped<u32>,
-    hnsw: Option<Hnsw<Mapped<u32>>>,
+    vectors: Verified<u16>,
+    rows: Verified<u32>,
+    starts: Verified<u32>,
+    ids: Verified<u32>,
+    hnsw: Option<Hnsw<Verified<u32>>>,
 }
 
 impl Vectors {
@@ -67,15 +67,16 @@ impl Vectors {
             });
         }
         let count = manifest.vectors;
+        let files = manifest.files(path)?;
         Ok(Self {
             part,
             dim: mark.dim,
-            vectors: manifest.map(path, "vectors", count * mark.dim as u64)?,
-            rows: manifest.map(path, "rows", manifest.rows)?,
-            starts: manifest.map(path, "starts", count + 1)?,
-            ids: manifest.map(path, "ids", manifest.named)?,
+            vectors: files.map("vectors", count * mark.dim as u64)?,
+            rows: files.map("rows", manifest.rows)?,
+            starts: files.map("starts", count + 1)?,
+            ids: files.map("ids", manifest.named)?,
             hnsw: match &manifest.hnsw {
-                Some(mark) => Some(Hnsw::open(path, &manifest, mark)?),
+                Some(mark) => Some(Hnsw::open(&files, &manifest, mark)?),
                 None => None,
             },
             folder,
@@ -125,6 +126,7 @@ impl Vectors {
 
     /// The dot product of a query with the row of each id; 0 for what has no name.
     pub fn similarities(&self, query: &[f32], ids: &[u32]) -> Result<Vec<f32>> {
+        self.is_there()?;
         let query = self.query(query)?;
         ids.iter()
             .map(|&id| Ok(self.row(id)?.map_or(0.0, |row| query.dot(row))))
@@ -139,12 +141,14 @@ impl Vectors {
         match &self.hnsw {
             // links are for few: a search as wide as a good part of all vectors is slower than a scan
             Some(hnsw) if k < self.distinct() / 16 => {
+                self.is_there()?;
                 let query = self.query(query)?;
                 let near = hnsw.nearest(self.matrix(), &query, k);
-                self.expanded(
-                    near.map_err(|Astray| self.damaged("links", "a link leads nowhere"))?,
-                    k,
-                )
+                let near = near.map_err(|astray| match astray {
+                    Astray::Nowhere => self.damaged("links", "a link leads nowhere"),
+                    Astray::Damaged(error) => self.told(*error),
+                });
+                self.expanded(near?, k)
             }
             _ => self.nearest_exact(query, k),
         }
@@ -156,26 +160,47 @@ impl Vectors {
         if k == 0 {
             return Ok(Vec::new());
         }
+        self.is_there()?;
         let block = (BLOCK / self.dim).max(1);
-        let found = self
-            .vectors
-            .par_chunks(block * self.dim)
-            .enumerate()
-            .map(|(i, rows)| best_of(&query, rows, self.dim, (i * block) as u32, k))
-            .reduce(Vec::new, |mut a, b| {
+        let end = self.vectors.len();
+        let found = (0..self.distinct().div_ceil(block))
+            .into_par_iter()
+            .map(|i| {
+                let from = i * block * self.dim;
+                let rows = self.vectors.slice(from..end.min(from + block * self.dim));
+                let rows = rows.map_err(|e| self.told(e))?.unwrap_or_default();
+                let from = (i * block) as u32;
+                Ok::<_, Error>(best_of(&query, rows, self.dim, from, k))
+            })
+            .try_reduce(Vec::new, |mut a, b| {
                 a.extend(b);
                 a.sort_unstable_by(|a, b| b.cmp(a));
                 a.truncate(k);
-                a
-            });
+                Ok(a)
+            })?;
         self.expanded(found, k)
     }
 
-    fn matrix(&self) -> Rows<'_> {
+    fn matrix(&self) -> Rows<'_, Verified<u16>> {
         Rows {
             values: &self.vectors,
             dim: self.dim,
         }
+    }
+
+    /// An error if a file is shorter than when it was opened: reading beyond its end would end
+    /// the process.
+    fn is_there(&self) -> Result<()> {
+        (self.vectors.is_there())
+            .and_then(|()| self.rows.is_there())
+            .and_then(|()| self.starts.is_there())
+            .and_then(|()| self.ids.is_there())
+            .and_then(|()| self.hnsw.as_ref().map_or(Ok(()), Hnsw::is_there))
+            .map_err(|e| self.told(e))
+    }
+
+    fn told(&self, error: wherefore_graph::Error) -> Error {
+        told(error, &self.mend)
     }
 
     fn query(&self, query: &[f32]) -> Result<Query> {
@@ -190,14 +215,16 @@ impl Vectors {
 
     fn row(&self, id: u32) -> Result<Option<&[u16]>> {
         let outside = || self.damaged("rows", &format!("it has no number {id}"));
-        let &number = self.rows.get(id as usize).ok_or_else(outside)?;
+        let number = self.rows.at(id as usize).map_err(|e| self.told(e))?;
+        let number = number.ok_or_else(outside)?;
         if number == NONE {
             return Ok(None);
         }
-        if number as usize >= self.distinct() {
-            return Err(self.damaged("rows", "a row lies outside the vectors"));
-        }
-        Ok(Some(self.matrix().row(number)))
+        let from = number as usize * self.dim;
+        let row = self.vectors.slice(from..from + self.dim);
+        let outside = || self.damaged("rows", "a row lies outside the vectors");
+        let row = row.map_err(|e| self.told(e))?.ok_or_else(outside)?;
+        Ok(Some(row))
     }
 
     /// The ids behind vectors, the nearest `k`.
@@ -205,9 +232,13 @@ impl Vectors {
         let mut ids = Vec::with_capacity(found.len().min(k));
         for near in found {
             let at = near.node as usize;
-            let range = self.starts[at] as usize..self.starts[at + 1] as usize;
-            let members = self.ids.get(range);
-            let members = members.ok_or_else(|| self.damaged("starts", "it leads nowhere"))?;
+            let nowhere = || self.damaged("starts", "it leads nowhere");
+            let range = self.starts.slice(at..at + 2).map_err(|e| self.told(e))?;
+            let Some(&[from, to]) = range else {
+                return Err(nowhere());
+            };
+            let members = self.ids.slice(from as usize..to as usize);
+            let members = members.map_err(|e| self.told(e))?.ok_or_else(nowhere)?;
             ids.extend(
                 members
                     .iter()

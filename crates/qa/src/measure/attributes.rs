@@ -30,7 +30,12 @@ impl Attributes {
         let bound = graph.entity_bound().min(MAX_LOOKED);
         for id in 0..u32::try_from(bound).expect("entity ids have 32 bits") {
             for edge in graph.outgoing(EntityId(id))?.iter() {
-                let (looked, values) = &mut seen[edge.relation.index()];
+                // a damaged graph may name what it does not have
+                let outside = || wherefore_graph::Error::NoSuchRelation {
+                    id: edge.relation.0,
+                    bound: graph.relation_bound(),
+                };
+                let (looked, values) = (seen.get_mut(edge.relation.index())).ok_or_else(outside)?;
                 if *looked < MAX_VALUES {
                     *looked += 1;
                     let label = graph.entity_label(edge.entity)?;
@@ -111,7 +116,9 @@ fn meant(word: &str, relation: &[String]) -> f32 {
 
 #[cfg(test)]
 mod tests {
-    use wherefore_graph::MemoryGraph;
+    use std::borrow::Cow;
+
+    use wherefore_graph::{Adjacency, Edge, MemoryGraph, NameMatch, Result as GraphResult, Term};
 
     use super::*;
 
@@ -136,5 +143,74 @@ mod tests {
         };
         assert_eq!(chosen("France").as_deref(), Some("area"));
         assert_eq!(chosen("Paris").as_deref(), Some("population"));
+    }
+
+    /// A graph whose edges name a relation that it does not have, as a damaged file may.
+    struct Damaged(MemoryGraph);
+
+    impl Adjacency for Damaged {
+        fn entity_bound(&self) -> usize {
+            self.0.entity_bound()
+        }
+
+        fn relation_bound(&self) -> usize {
+            self.0.relation_bound() - 1
+        }
+
+        fn outgoing(&self, entity: EntityId) -> GraphResult<Cow<'_, [Edge]>> {
+            self.0.outgoing(entity)
+        }
+
+        fn incoming(&self, entity: EntityId) -> GraphResult<Cow<'_, [Edge]>> {
+            self.0.incoming(entity)
+        }
+    }
+
+    impl Graph for Damaged {
+        fn entity_label(&self, entity: EntityId) -> GraphResult<Cow<'_, str>> {
+            self.0.entity_label(entity)
+        }
+
+        fn relation_label(&self, relation: RelationId) -> GraphResult<Cow<'_, str>> {
+            self.0.relation_label(relation)
+        }
+
+        fn entity_term(&self, entity: EntityId) -> GraphResult<Term> {
+            self.0.entity_term(entity)
+        }
+
+        fn relation_term(&self, relation: RelationId) -> GraphResult<Term> {
+            self.0.relation_term(relation)
+        }
+
+        fn is_named(&self, entity: EntityId) -> GraphResult<bool> {
+            self.0.is_named(entity)
+        }
+
+        fn entities_named(&self, name: &str, how: NameMatch) -> GraphResult<Vec<EntityId>> {
+            self.0.entities_named(name, how)
+        }
+
+        fn entities_with_prefix(&self, prefix: &str, limit: usize) -> GraphResult<Vec<EntityId>> {
+            self.0.entities_with_prefix(prefix, limit)
+        }
+
+        fn relation_named(&self, name: &str) -> GraphResult<Option<RelationId>> {
+            self.0.relation_named(name)
+        }
+    }
+
+    #[test]
+    fn a_relation_that_does_not_exist_is_an_error_and_no_panic() {
+        let facts = [
+            ("Paris", "population", "2100000"),
+            ("Paris", "in", "France"),
+        ];
+        let graph = Damaged(MemoryGraph::from_names(facts));
+        let error = Attributes::build(&graph).unwrap_err();
+        assert!(
+            error.to_string().contains("relation id 1 is outside"),
+            "{error}"
+        );
     }
 }

@@ -20,6 +20,7 @@ mod words;
 
 use std::cmp::Ordering;
 
+use serde::{Deserialize, Serialize};
 use wherefore_graph::{EntityId, Graph, RelationId, edges_by_relation};
 
 use crate::error::Result;
@@ -81,7 +82,8 @@ impl Default for Places {
 }
 
 /// How a value stands to a number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Comparison {
     /// Below it.
     Less,

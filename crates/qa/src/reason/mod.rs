@@ -13,7 +13,7 @@ mod steps;
 
 use wherefore_graph::{EntityId, Graph};
 
-use crate::answer::{LlmUse, RetrievedText, Trace};
+use crate::answer::{Computation, LlmUse, RetrievedText, Trace};
 use crate::error::Result;
 use crate::ground::Match;
 use crate::organize::Context;
@@ -60,6 +60,8 @@ pub struct Conclusion {
     pub retrieved: Vec<RetrievedText>,
     /// Answers that are no entities of the graph but computed from it.
     pub computed: Vec<Computed>,
+    /// How the answers were counted, compared or ranked, where no logical form says it.
+    pub computation: Option<Computation>,
 }
 
 /// A logical form that was run.

@@ -9,7 +9,7 @@
 //! Nodes without a name are passed through and never answers. What a plan then does with its ends
 //! (`measure`) is done last; a count is no entity, and handed over as what it is.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use wherefore_graph::{EntityId, Graph, Hop, Step, Triple};
 
@@ -18,6 +18,7 @@ use crate::error::Result;
 use crate::measure;
 use crate::retrieve::Plan;
 use crate::select::Selection;
+use crate::verify::computed;
 
 /// The ends of a plan: in how many ways each is reached, and one of them.
 pub(crate) type Ends = BTreeMap<EntityId, (usize, Vec<usize>)>;
@@ -53,18 +54,37 @@ pub(super) fn follow(selection: &Selection, graph: &dyn Graph) -> Result<Conclus
     let confidence = (plan.score - rival / 2.0).clamp(0.0, 1.0);
     let mut order: Vec<EntityId> = ends.keys().copied().collect();
     order.sort_by_key(|end| (std::cmp::Reverse(ends[end].0), *end));
+    let mut computation = None;
+    if !plan.then.is_empty() {
+        // what is counted or compared is counted in the whole graph: the evidence may be cut short
+        let Some((_, all)) = computed::reached(plan, graph)? else {
+            return Ok(Conclusion {
+                reason: Some(format!(
+                    "more than {} triples would have to be looked at",
+                    computed::MAX_STEPS
+                )),
+                ..Conclusion::default()
+            });
+        };
+        let within: HashSet<EntityId> = all.iter().copied().collect();
+        order.retain(|end| within.contains(end));
+        order.extend(all.iter().filter(|end| !ends.contains_key(end)));
+        computation = Some(computed::written(plan, graph)?);
+    }
     let (left, count) = measure::apply(&plan.then, order, graph)?;
     let values = values(plan, selection);
     if let Some(number) = count {
         let proof = |end: &EntityId| {
             let measured = values.get(end).map_or(&[][..], Vec::as_slice);
-            [&ends[end].1, measured].concat()
+            let path = ends.get(end).map_or(&[][..], |(_, path)| path);
+            [path, measured].concat()
         };
         let mut triples: Vec<usize> = left.iter().flat_map(proof).collect();
         triples.sort_unstable();
         triples.dedup();
         return Ok(Conclusion {
             computed: vec![Computed::count(number, confidence, triples)],
+            computation,
             ..Conclusion::default()
         });
     }
@@ -77,7 +97,9 @@ pub(super) fn follow(selection: &Selection, graph: &dyn Graph) -> Result<Conclus
             .map(|entity| Candidate {
                 entity,
                 confidence,
-                path: ends[&entity].1.clone(),
+                path: ends
+                    .get(&entity)
+                    .map_or_else(Vec::new, |(_, path)| path.clone()),
                 measured: match plan.among.is_empty() {
                     true => values.get(&entity).cloned().unwrap_or_default(),
                     // of two, the values of both are the proof
@@ -86,6 +108,7 @@ pub(super) fn follow(selection: &Selection, graph: &dyn Graph) -> Result<Conclus
             })
             .collect(),
         reason,
+        computation,
         ..Conclusion::default()
     })
 }

@@ -71,7 +71,7 @@ pub(super) fn walk(
 /// The triples of a plan that lead to an end, its ends, and whether that is all of them. What is
 /// then done with the ends is left open; the values that are looked at for it are among the
 /// triples.
-pub(super) fn follow(
+pub(crate) fn follow(
     plan: &Plan,
     graph: &dyn Graph,
     limit: usize,

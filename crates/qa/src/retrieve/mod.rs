@@ -24,6 +24,7 @@ use crate::measure::Operation;
 use crate::question::Question;
 
 pub use amar::{Amar, AmarConfig};
+pub(crate) use follow::follow as follow_plan;
 pub use forms::{Forms, FormsConfig};
 pub use front::{Taken, steps};
 pub use gnn2r::{Gnn2r, Gnn2rConfig};

@@ -8,13 +8,16 @@ use axum::response::Response;
 use serde::Deserialize;
 use serde_json::json;
 use tokio::sync::mpsc;
-use wherefore::{Answer, Question};
+use wherefore::Question;
+use wherefore::verify::Saved;
 
 use super::stream::{Frames, event};
 use super::{in_range, json_bytes, read_json, read_query, to_json};
-use crate::app::App;
+use crate::app::{App, Work};
+use crate::config::Scope;
 use crate::engine::{Asked, Event};
 use crate::error::Result;
+use crate::pool::Wanted;
 use crate::problem::Problem;
 
 const MOST_TRIPLES: usize = 1000;
@@ -45,7 +48,7 @@ struct AskQuery {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct VerifyBody {
-    answer: Answer,
+    answer: Saved,
     #[serde(default)]
     graph: Option<String>,
 }
@@ -60,6 +63,7 @@ impl AskBody {
 
     /// Refuses what can be refused before it waits in a queue.
     fn asked(&self, app: &App) -> Result<Asked, Problem> {
+        app.allow(Scope::Ask, self.graph.as_deref())?;
         let question = Question::new(&self.question).about(&self.topics);
         app.check_question(&question)?;
         let graph = app.engine.graph(self.graph.as_deref())?;
@@ -93,40 +97,49 @@ pub(super) async fn ask(
         return streamed(&app, asked);
     }
     let deadline = app.deadline();
-    let job = move |app: &App| {
-        let answer = (app.engine).ask(&asked, deadline, |_| ControlFlow::Continue(()))?;
+    let work = app.work_of(asked.graph.as_deref(), asked.method.as_deref());
+    let job = move |app: &App, wanted: &Wanted| {
+        let wanted = wanted.clone();
+        let tell = move |_| match wanted.is_wanted() {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        };
+        let answer = app.engine.ask(&asked, deadline, tell)?;
         app.metrics.answer(&answer);
         Ok(to_json(&answer))
     };
-    Ok(json_bytes(app.answer(job).await?))
+    Ok(json_bytes(app.run(work, job).await?))
 }
 
 /// Every stage as an event, then the answer.
 fn streamed(app: &Arc<App>, asked: Asked) -> Result<Response, Problem> {
     let deadline = app.deadline();
     let (send, receive) = mpsc::unbounded_channel();
-    let result = app.submit(move |app| {
-        let tell = move |told: Event| {
-            let text = match told {
-                Event::Stage(stage) => event("stage", &stage),
-                Event::Text(text) if text.is_empty() => String::new(),
-                Event::Text(text) => event("text", &json!({ "text": text })),
+    let result = app.submit(
+        app.work_of(asked.graph.as_deref(), asked.method.as_deref()),
+        move |app| {
+            let tell = move |told: Event| {
+                let text = match told {
+                    Event::Stage(stage) => event("stage", &stage),
+                    Event::Text(text) if text.is_empty() => String::new(),
+                    Event::Text(text) => event("text", &json!({ "text": text })),
+                };
+                // an empty text only asks whether anybody is there
+                let heard = if text.is_empty() {
+                    !send.is_closed()
+                } else {
+                    send.send(text).is_ok()
+                };
+                match heard {
+                    true => ControlFlow::Continue(()),
+                    false => ControlFlow::Break(()),
+                }
             };
-            // an empty text only asks whether anybody is there
-            let heard = if text.is_empty() {
-                !send.is_closed()
-            } else {
-                send.send(text).is_ok()
-            };
-            match heard {
-                true => ControlFlow::Continue(()),
-                false => ControlFlow::Break(()),
-            }
-        };
-        let answer = app.engine.ask(&asked, deadline, tell)?;
-        app.metrics.answer(&answer);
-        Ok(answer)
-    })?;
+            let answer = app.engine.ask(&asked, deadline, tell)?;
+            app.metrics.answer(&answer);
+            Ok(answer)
+        },
+    )?;
     let log = Arc::clone(&app.log);
     let frames = Frames::new(receive, result, deadline, move |result| match result {
         Ok(answer) => event("answer", &answer),
@@ -151,8 +164,9 @@ pub(super) async fn retrieve(
         given => Some(in_range("top_k", given, 1, MOST_TRIPLES)?),
     };
     let asked = body.asked(&app)?;
-    let job = move |app: &App| Ok(to_json(&app.engine.retrieve(&asked, top_k)?));
-    Ok(json_bytes(app.answer(job).await?))
+    let work = app.work_of(asked.graph.as_deref(), asked.method.as_deref());
+    let job = move |app: &App, _: &Wanted| Ok(to_json(&app.engine.retrieve(&asked, top_k)?));
+    Ok(json_bytes(app.run(work, job).await?))
 }
 
 pub(super) async fn link(
@@ -171,10 +185,11 @@ pub(super) async fn verify(
     request: Request,
 ) -> Result<Response, Problem> {
     let body: VerifyBody = read_json(&app, request).await?;
+    app.allow(Scope::Ask, body.graph.as_deref())?;
     app.engine.graph(body.graph.as_deref())?;
-    let job = move |app: &App| {
+    let job = move |app: &App, _: &Wanted| {
         let verification = app.engine.verify(body.graph.as_deref(), &body.answer)?;
         Ok(to_json(&verification))
     };
-    Ok(json_bytes(app.answer(job).await?))
+    Ok(json_bytes(app.run(Work::Ask, job).await?))
 }

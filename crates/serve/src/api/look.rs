@@ -10,8 +10,10 @@ use serde_json::{Value, json};
 
 use super::{in_range, json, json_bytes, read_query, to_json};
 use crate::app::App;
+use crate::config::Scope;
 use crate::engine::Served;
 use crate::error::Result;
+use crate::keys::Access;
 use crate::problem::Problem;
 
 const MOST_NAMES: usize = 100;
@@ -60,9 +62,10 @@ fn checked(app: &App, text: &str) -> Result<(), Problem> {
 
 pub(super) async fn graphs(State(app): State<Arc<App>>) -> Response {
     let about = |graph: &Served| {
-        let current = graph.current();
-        // a service does not say how much it holds
-        let counts = current.store().map(wherefore::graph::Store::counts);
+        // a service does not say how much it holds, and a damaged graph is told by whoever reads it
+        let current = graph.current().ok();
+        let store = current.as_ref().and_then(|current| current.store());
+        let counts = store.map(wherefore::graph::Store::counts);
         let methods: Vec<&str> = graph.methods().collect();
         json!({
             "name": graph.name,
@@ -75,7 +78,9 @@ pub(super) async fn graphs(State(app): State<Arc<App>>) -> Response {
             "examples": graph.examples(),
         })
     };
-    let graphs: Vec<Value> = app.engine.graphs().map(about).collect();
+    let access = Access::current();
+    let graphs = app.engine.graphs().filter(|graph| access.sees(&graph.name));
+    let graphs: Vec<Value> = graphs.map(about).collect();
     json(&json!({
         "graphs": graphs,
         "feedback": app.feedback.is_open(),
@@ -112,6 +117,7 @@ pub(super) async fn relations(
 ) -> Result<Response, Problem> {
     let query: Relations = read_query(&uri)?;
     let limit = in_range("limit", query.limit, 100, MOST_RELATIONS)?;
+    app.allow(Scope::Ask, Some(&graph))?;
     app.engine.graph(Some(&graph))?;
     let job = move |app: &App| {
         let relations = app.engine.graph(Some(&graph))?.relations(limit)?;
@@ -122,6 +128,7 @@ pub(super) async fn relations(
 
 pub(super) async fn complete(State(app): State<Arc<App>>, uri: Uri) -> Result<Response, Problem> {
     let query: Complete = read_query(&uri)?;
+    app.allow(Scope::Ask, query.graph.as_deref())?;
     checked(&app, &query.text)?;
     let limit = in_range("limit", query.limit, 8, MOST_NAMES)?;
     let job = move |app: &App| {
@@ -133,6 +140,7 @@ pub(super) async fn complete(State(app): State<Arc<App>>, uri: Uri) -> Result<Re
 
 pub(super) async fn entities(State(app): State<Arc<App>>, uri: Uri) -> Result<Response, Problem> {
     let query: Entities = read_query(&uri)?;
+    app.allow(Scope::Ask, query.graph.as_deref())?;
     checked(&app, &query.prefix)?;
     let limit = in_range("limit", query.limit, 20, MOST_NAMES)?;
     let job = move |app: &App| {
@@ -148,6 +156,7 @@ pub(super) async fn neighbourhood(
     uri: Uri,
 ) -> Result<Response, Problem> {
     let query: Neighbours = read_query(&uri)?;
+    app.allow(Scope::Ask, query.graph.as_deref())?;
     checked(&app, &query.id)?;
     let limit = in_range("limit", query.limit, 50, MOST_TRIPLES)?;
     let job = move |app: &App| {

@@ -73,15 +73,22 @@ async fn health() -> Response {
 }
 
 async fn ready(State(app): State<Arc<App>>) -> Response {
-    if app.is_ready() {
-        return json(&serde_json::json!({ "status": "ready" }));
-    }
-    let mut problem = Problem::new(
-        StatusCode::SERVICE_UNAVAILABLE,
-        "warming-up",
-        "the server is warming up",
-    );
-    problem.retry_after = Some(1);
+    let pools = app.health();
+    let stuck = pools.iter().find(|(_, pool)| !pool.is_working());
+    let problem = match stuck {
+        None if app.is_warm() => {
+            return json(&serde_json::json!({ "status": "ready", "pools": pools }));
+        }
+        None => ("warming-up", "the server is warming up".into(), 1),
+        Some((name, _)) => (
+            "stuck",
+            format!("all threads for `{name}` are stuck; restart the server"),
+            60,
+        ),
+    };
+    let (code, message, seconds): (_, String, _) = problem;
+    let mut problem = Problem::new(StatusCode::SERVICE_UNAVAILABLE, code, message);
+    problem.retry_after = Some(seconds);
     problem.into_response()
 }
 

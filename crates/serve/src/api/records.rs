@@ -11,8 +11,10 @@ use wherefore::Question;
 
 use super::{in_range, json_bytes, read_json, read_query, to_json};
 use crate::app::App;
+use crate::config::Scope;
 use crate::error::Result;
 use crate::feedback::Opinion;
+use crate::keys::Access;
 use crate::problem::Problem;
 use crate::runs::Filter;
 
@@ -33,6 +35,7 @@ pub(super) async fn feedback(
     request: Request,
 ) -> Result<Response, Problem> {
     let opinion: Opinion = read_json(&app, request).await?;
+    app.allow(Scope::Feedback, opinion.graph.as_deref())?;
     app.check_question(&Question::new(&opinion.question))?;
     let job = move |app: &App| {
         let graph = app.engine.graph(opinion.graph.as_deref())?;
@@ -43,6 +46,8 @@ pub(super) async fn feedback(
 }
 
 pub(super) async fn runs(State(app): State<Arc<App>>) -> Result<Response, Problem> {
+    // a run may be of any graph
+    Access::current().check_unlimited()?;
     let job = |app: &App| Ok(to_json(&json!({ "runs": app.runs.list() })));
     Ok(json_bytes(app.look(job).await?))
 }
@@ -51,6 +56,7 @@ pub(super) async fn run(
     State(app): State<Arc<App>>,
     Path(run): Path<String>,
 ) -> Result<Response, Problem> {
+    Access::current().check_unlimited()?;
     let job = move |app: &App| Ok(to_json(&app.runs.describe(&run)?));
     Ok(json_bytes(app.look(job).await?))
 }
@@ -60,6 +66,7 @@ pub(super) async fn questions(
     Path(run): Path<String>,
     uri: Uri,
 ) -> Result<Response, Problem> {
+    Access::current().check_unlimited()?;
     let query: Listed = read_query(&uri)?;
     let filter = Filter {
         limit: in_range("limit", query.limit, 50, MOST_QUESTIONS)?,
@@ -75,6 +82,7 @@ pub(super) async fn question(
     State(app): State<Arc<App>>,
     Path((run, index)): Path<(String, String)>,
 ) -> Result<Response, Problem> {
+    Access::current().check_unlimited()?;
     let number = index.parse().map_err(|_| {
         Problem::bad_request(
             "bad-value",

@@ -4,16 +4,16 @@
 //! chosen by `Accept`. Datasets cannot be chosen: a query sees the graph of the address.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::extract::{Path, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
-use wherefore::graph::sparql::{ResultFormat, SparqlOptions};
+use wherefore::graph::sparql::ResultFormat;
 
 use super::{content_type, read_body, read_query};
-use crate::app::App;
+use crate::app::{App, Work};
 use crate::error::Result;
+use crate::pool::Wanted;
 use crate::problem::Problem;
 
 /// What a query asks for, as far as formats depend on it.
@@ -141,22 +141,19 @@ async fn run(
     let Some(query) = query else {
         return Err(Problem::bad_request("bad-query", "there is no `query`"));
     };
+    app.allow(crate::config::Scope::Sparql, graph.as_deref())?;
     app.engine.graph(graph.as_deref())?;
     let (kind, format) = negotiated(headers, form(&query))?;
-    let limits = &app.config.limits;
-    let options = SparqlOptions {
-        timeout: Some(Duration::from_secs_f64(limits.sparql_seconds)),
-        max_rows: Some(limits.rows),
-    };
-    let job = move |app: &App| {
+    let job = move |app: &App, wanted: &Wanted| {
         let graph = app.engine.graph(graph.as_deref())?;
-        Ok(graph.sparql(&query, &options, format)?)
+        let options = app.config.limits.sparql();
+        Ok(graph.sparql(&query, &options, format, &|| wanted.is_wanted())?)
     };
-    let (bytes, written) = app.answer(job).await?;
+    let (bytes, written) = app.run(Work::Sparql, job).await?;
     let mut response = ([(header::CONTENT_TYPE, kind)], bytes).into_response();
     if written.is_cut {
         let name = HeaderName::from_static("wherefore-cut");
-        let rows = HeaderValue::from(limits.rows);
+        let rows = HeaderValue::from(app.config.limits.rows);
         response.headers_mut().insert(name, rows);
     }
     Ok(response)

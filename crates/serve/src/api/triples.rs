@@ -3,15 +3,14 @@
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 use wherefore::graph::{Action, ChangeSet, Format};
 
 use super::{json_bytes, read_json, to_json};
 use crate::app::App;
+use crate::config::Scope;
 use crate::error::Result;
-use crate::guard::MayWrite;
 use crate::problem::Problem;
 
 /// Changes to one graph, made whole or not at all: what is removed goes first.
@@ -42,15 +41,8 @@ pub(super) async fn change(
     State(app): State<Arc<App>>,
     request: Request,
 ) -> Result<Response, Problem> {
-    if request.extensions().get::<MayWrite>().is_none() {
-        return Err(Problem::new(
-            StatusCode::FORBIDDEN,
-            "read-only",
-            "graphs are changed only with a key that may write",
-        )
-        .hint("give a key of the server's configuration `write = true`, and send it"));
-    }
     let body: Changes = read_json(&app, request).await?;
+    app.allow(Scope::Write, body.graph.as_deref())?;
     app.engine.graph(body.graph.as_deref())?;
     let job = move |app: &App| {
         let format = match body.format {

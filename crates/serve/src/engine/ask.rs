@@ -9,7 +9,7 @@ use wherefore::answer::{Answer, Evidence, LinkReport};
 use wherefore::graph::Graph;
 use wherefore::link::{Linker, LinkingReport};
 use wherefore::select::Selection;
-use wherefore::verify::{Verification, evidence, link_reports, verify};
+use wherefore::verify::{Saved, Verification, evidence, link_reports, seal, verify_saved};
 use wherefore::{Observer, Question, Stage};
 
 use super::Engine;
@@ -58,7 +58,7 @@ impl Engine {
     ) -> Result<Answer, Problem> {
         let served = self.graph(asked.graph.as_deref())?;
         let pipeline = served.pipeline(asked.method.as_deref())?;
-        let graph = served.current();
+        let graph = served.current()?;
         let mut teller = Teller {
             graph: &*graph,
             tell: tell.clone(),
@@ -72,12 +72,13 @@ impl Engine {
             }
             tell(Event::Text(text.to_owned()))
         };
-        let mut answer = overhearing(listen, || {
+        let mut answer = overhearing(deadline, listen, || {
             pipeline.answer(&asked.question, &*graph, &mut teller)
         })?;
         // what the retriever left out is told on the command line beside the answer
         teller.notes.append(&mut answer.notes);
         answer.notes = teller.notes;
+        answer.seal = Some(seal(&answer, &*graph, self.signer.as_ref()));
         Ok(answer)
     }
 
@@ -90,7 +91,7 @@ impl Engine {
         let served = self.graph(asked.graph.as_deref())?;
         let pipeline = served.pipeline(asked.method.as_deref())?;
         asked.question.check()?;
-        let current = served.current();
+        let current = served.current()?;
         let graph: &dyn Graph = &*current;
         let mut timings_ms = std::collections::BTreeMap::new();
         let mut last = Instant::now();
@@ -147,7 +148,7 @@ impl Engine {
         Ok(LinkingReport::new(
             linker,
             &asked.question,
-            &*served.current(),
+            &*served.current()?,
         )?)
     }
 
@@ -155,10 +156,10 @@ impl Engine {
     pub(crate) fn verify(
         &self,
         graph: Option<&str>,
-        answer: &Answer,
+        answer: &Saved,
     ) -> Result<Verification, Problem> {
         let served = self.graph(graph)?;
-        Ok(verify(answer, &*served.current())?)
+        Ok(verify_saved(answer, &*served.current()?, None)?)
     }
 }
 
@@ -214,7 +215,7 @@ mod tests {
     use std::rc::Rc;
 
     use super::*;
-    use crate::engine::toy_engine;
+    use crate::engine::{toy_engine, toy_engine_with};
 
     fn asked(text: &str) -> Asked {
         Asked {
@@ -247,7 +248,26 @@ mod tests {
             ["link", "retrieve", "select", "organize", "reason", "verify"]
         );
         assert_eq!(told.borrow()[0]["links"][0]["name"], "San Francisco Giants");
-        assert!(engine.verify(None, &answer).unwrap().holds);
+        let saved = Saved::from_json(&serde_json::to_string(&answer).unwrap()).unwrap();
+        assert!(engine.verify(None, &saved).unwrap().holds);
+    }
+
+    #[test]
+    fn answers_are_signed_where_there_is_a_key() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("answers.key");
+        std::fs::write(&file, wherefore::verify::SigningKey::generate().unwrap()).unwrap();
+        let engine = toy_engine_with(|config| config.sign = Some(file.clone()));
+        let question = asked("Who is the mascot of the San Francisco Giants?");
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let answer = engine
+            .ask(&question, deadline, |_| ControlFlow::Continue(()))
+            .unwrap();
+        let saved = Saved::from_json(&serde_json::to_string(&answer).unwrap()).unwrap();
+        let key = wherefore::verify::PublicKey::open(&file).unwrap();
+        let graph = engine.graph(None).unwrap().current().unwrap();
+        assert!(verify_saved(&saved, &*graph, Some(&key)).unwrap().holds);
+        assert_eq!(answer.seal.unwrap().graph.as_deref(), graph.identity());
     }
 
     #[test]

@@ -111,7 +111,7 @@ fn search(graph: &dyn Graph, prefix: &str, limit: usize) -> Result<Vec<EntityRep
 impl Served {
     /// Entities whose name begins so: the whole name first, then the best known.
     pub(crate) fn search(&self, prefix: &str, limit: usize) -> Result<Vec<EntityReport>> {
-        search(&*self.current(), prefix, limit)
+        search(&*self.current()?, prefix, limit)
     }
 
     /// How a text may go on: the longest end of it with which some name begins.
@@ -126,7 +126,7 @@ impl Served {
             })
             .map(|(i, _)| i)
             .collect();
-        let graph = self.current();
+        let graph = self.current()?;
         let from = starts.len().saturating_sub(MOST_WORDS);
         for &start in &starts[from..] {
             let typed = &text[start..];
@@ -193,7 +193,7 @@ impl Served {
 
     /// What the graph says of an entity: at most `limit` triples, some of every relation.
     pub(crate) fn neighbourhood(&self, id: &str, limit: usize) -> Result<Neighbourhood, Problem> {
-        let current = self.current();
+        let current = self.current()?;
         let graph: &dyn Graph = &*current;
         let entity = self.find(graph, id)?;
         let naming = graph.naming_relations();
@@ -244,7 +244,7 @@ impl Served {
 
     /// The relations, the most frequent first, each with an example.
     pub(crate) fn relations(&self, limit: usize) -> Result<Vec<RelationReport>> {
-        let current = self.current();
+        let current = self.current()?;
         let graph: &dyn Graph = &*current;
         let mut counted = Vec::new();
         for id in 0..graph.relation_bound() as u32 {
@@ -278,11 +278,19 @@ impl Served {
         query: &str,
         options: &SparqlOptions,
         format: ResultFormat,
+        is_wanted: &dyn Fn() -> bool,
     ) -> Result<(Vec<u8>, Written)> {
         let mut out = Vec::new();
-        let written = match self.current() {
-            Current::Store(store) => sparql::write(&store, query, options, format, &mut out)?,
-            Current::Service(service) => service.write_query(query, options, format, &mut out)?,
+        let written = match (self.current()?, &self.workers) {
+            (Current::Store(store), Some(workers)) => {
+                workers.write(store.path(), query, options, format, &mut out, is_wanted)?
+            }
+            (Current::Store(store), None) => {
+                sparql::write(&store, query, options, format, &mut out)?
+            }
+            (Current::Service(service), _) => {
+                service.write_query(query, options, format, &mut out)?
+            }
         };
         Ok((out, written))
     }

@@ -10,15 +10,18 @@ use std::ops::Deref;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use wherefore::config::LinkerConfig;
+use wherefore::graph::sparql::Workers;
 use wherefore::graph::{
-    self, ChangeReport, ChangeSet, Graph, Input, LoadOptions, Service, ServiceConfig, Store, toy,
+    self, ChangeReport, ChangeSet, Graph, Input, LoadOptions, Service, ServiceConfig, Store, Trust,
+    toy,
 };
 use wherefore::link::{Link, Linker};
 use wherefore::model::LanguageModel;
 use wherefore::model::language::{self, Cached};
+use wherefore::verify::SigningKey;
 use wherefore::{Pipeline, PipelineConfig, Question};
 
-use crate::config::ServeConfig;
+use crate::config::{GraphConfig, ServeConfig};
 use crate::error::{Error, Result};
 use crate::problem::Problem;
 pub(crate) use ask::{Asked, Event};
@@ -37,6 +40,8 @@ pub(crate) struct Engine {
     default_graph: String,
     default_method: String,
     methods: BTreeMap<String, Method>,
+    /// Signs every answer.
+    signer: Option<SigningKey>,
 }
 
 /// What is told of a method.
@@ -54,6 +59,8 @@ pub(crate) struct Served {
     examples: OnceLock<Vec<String>>,
     pipelines: BTreeMap<String, Pipeline>,
     default_method: String,
+    /// Where queries of strangers run; inside of this process if there are none.
+    workers: Option<Arc<Workers>>,
     /// The folder of a sample that was unpacked; it goes when the graph goes.
     _unpacked: Option<tempfile::TempDir>,
 }
@@ -61,6 +68,7 @@ pub(crate) struct Served {
 impl Engine {
     /// Opens graphs, checkpoints and language models. The configuration is resolved.
     pub(crate) fn open(config: &ServeConfig) -> Result<Self> {
+        let signer = config.sign.as_deref().map(SigningKey::open).transpose()?;
         let mut methods = BTreeMap::new();
         let mut models = BTreeMap::new();
         for (name, method) in &config.methods {
@@ -87,9 +95,14 @@ impl Engine {
             );
         }
         let default_method = config.default_method.clone().unwrap_or_default();
+        let workers = config.sparql_worker.as_ref().map(|command| {
+            let memory = config.limits.sparql_memory;
+            let (program, arguments) = command;
+            Arc::new(Workers::new(program, arguments, memory))
+        });
         let mut graphs = BTreeMap::new();
         for (name, graph) in &config.graphs {
-            let (live, unpacked) = open_graph(name, &graph.path)?;
+            let (live, unpacked) = open_graph(name, graph)?;
             let mut linkers = Linkers::default();
             let mut pipelines = BTreeMap::new();
             for (method, Method { config, .. }) in &methods {
@@ -121,6 +134,7 @@ impl Engine {
                         false => first.unwrap_or_default(),
                     },
                     pipelines,
+                    workers: workers.clone(),
                     _unpacked: unpacked,
                 },
             );
@@ -130,6 +144,7 @@ impl Engine {
             default_graph: config.default_graph.clone().unwrap_or_default(),
             default_method,
             methods,
+            signer,
         })
     }
 
@@ -137,7 +152,7 @@ impl Engine {
     /// finds questions to begin with where none were given.
     pub(crate) fn warm(&self) -> Result<(), Problem> {
         for served in self.graphs.values() {
-            let graph = served.current();
+            let graph = served.current()?;
             let entity = some_entity(&*graph)?;
             for pipeline in served.pipelines.values() {
                 // a word that no name is, for the part of linking that whole names do not need
@@ -196,6 +211,13 @@ impl Engine {
         &self.default_method
     }
 
+    /// Whether a language model takes part in this method, or the default one.
+    pub(crate) fn uses_llm(&self, graph: Option<&str>, method: Option<&str>) -> bool {
+        let default = self.graph(graph).map(Served::default_method);
+        let name = method.or(default.ok()).unwrap_or_default();
+        (self.methods.get(name)).is_some_and(|m| m.uses_llm || m.config.llm.is_some())
+    }
+
     /// The graph of this name, or the default one.
     pub(crate) fn graph(&self, name: Option<&str>) -> Result<&Served, Problem> {
         let name = name.unwrap_or(&self.default_graph);
@@ -244,11 +266,14 @@ impl Served {
     }
 
     /// The graph as it is now. Whoever holds it sees no change until the next call.
-    pub(crate) fn current(&self) -> Current {
-        match &self.live {
-            Live::Store(store) => Current::Store(newest(store)),
+    ///
+    /// # Errors
+    /// If its files or its change log turn out to be damaged.
+    pub(crate) fn current(&self) -> graph::Result<Current> {
+        Ok(match &self.live {
+            Live::Store(store) => Current::Store(newest(store)?),
             Live::Service(service) => Current::Service(Arc::clone(service)),
-        }
+        })
     }
 
     /// Makes changes; whoever asks from now on sees them.
@@ -258,7 +283,7 @@ impl Served {
             return Err(Problem::unprocessable("not-ours", message)
                 .hint("change it where it lies; its changes are seen here"));
         };
-        let (next, report) = newest(live).change(changes)?;
+        let (next, report) = newest(live)?.change(changes)?;
         *live.write().unwrap_or_else(PoisonError::into_inner) = next;
         Ok(report)
     }
@@ -287,8 +312,10 @@ impl Deref for Current {
     }
 }
 
-/// The store as its folder is now. A folder that cannot be read now is served as it was.
-fn newest(live: &RwLock<Store>) -> Store {
+/// The store as its folder is now. A folder that cannot be read now is served as it was; one that
+/// is damaged is not: a file that was cut short would end the process, and changes that are lost
+/// from the log must be told.
+fn newest(live: &RwLock<Store>) -> graph::Result<Store> {
     let current = live.read().unwrap_or_else(PoisonError::into_inner).clone();
     match current.refreshed() {
         Ok(Some(_)) => {
@@ -297,9 +324,10 @@ fn newest(live: &RwLock<Store>) -> Store {
             if let Ok(Some(newer)) = held.refreshed() {
                 *held = newer;
             }
-            held.clone()
+            Ok(held.clone())
         }
-        Ok(None) | Err(_) => current,
+        Err(error) if error.is_damage() => Err(error),
+        Ok(None) | Err(_) => Ok(current),
     }
 }
 
@@ -337,13 +365,18 @@ impl Linkers {
 }
 
 /// Opens a graph folder or a service, or unpacks the sample: all doors, SPARQL too, read folders.
-fn open_graph(name: &str, path: &str) -> Result<(Live, Option<tempfile::TempDir>)> {
+fn open_graph(name: &str, graph: &GraphConfig) -> Result<(Live, Option<tempfile::TempDir>)> {
+    let path = graph.path.as_str();
+    let trust = match graph.trust {
+        true => Trust::Given,
+        false => Trust::Recorded,
+    };
     let failed = |source| Error::Graph {
         name: name.to_owned(),
         source,
     };
     let of = |store| Live::Store(RwLock::new(store));
-    if let Some(config) = ServiceConfig::named(path).map_err(failed)? {
+    if let Some(config) = ServiceConfig::named(path, trust).map_err(failed)? {
         let service = Service::open(config).map_err(failed)?;
         return Ok((Live::Service(Arc::new(service)), None));
     }
@@ -368,7 +401,13 @@ fn open_graph(name: &str, path: &str) -> Result<(Live, Option<tempfile::TempDir>
 
 #[cfg(test)]
 pub(crate) fn toy_engine() -> Engine {
+    toy_engine_with(|_| {})
+}
+
+#[cfg(test)]
+pub(crate) fn toy_engine_with(set: impl FnOnce(&mut ServeConfig)) -> Engine {
     let mut config = ServeConfig::default();
+    set(&mut config);
     let toy = crate::config::GraphConfig {
         path: "@toy".into(),
         ..Default::default()

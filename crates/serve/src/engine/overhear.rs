@@ -1,10 +1,12 @@
-//! Lets the job on this thread hear what a language model writes, and stop it.
+//! Lets the job on this thread hear what a language model writes, and stop it. A model that says
+//! nothing is stopped at the job's deadline.
 //!
 //! Models are shared by all requests, and a request runs on one thread: so who listens is a
 //! matter of the thread.
 
 use std::cell::RefCell;
 use std::ops::ControlFlow;
+use std::time::Instant;
 
 use wherefore::model::language::{Completion, Decoding, Progress, Prompt, Watch};
 use wherefore::model::{self, LanguageModel};
@@ -12,12 +14,13 @@ use wherefore::model::{self, LanguageModel};
 type Listener = Box<dyn FnMut(&str) -> ControlFlow<()>>;
 
 thread_local! {
-    static LISTENER: RefCell<Option<Listener>> = const { RefCell::new(None) };
+    static LISTENER: RefCell<Option<(Instant, Listener)>> = const { RefCell::new(None) };
 }
 
-/// Runs `work`; meanwhile `listener` hears what models write on this thread. Nobody writes while
+/// Runs `work`, whose models are stopped at the deadline; meanwhile `listener` hears what models write on this thread. Nobody writes while
 /// a prompt is read, and yet the asker may have gone: then it is called with an empty text.
 pub(super) fn overhearing<T>(
+    deadline: Instant,
     listener: impl FnMut(&str) -> ControlFlow<()> + 'static,
     work: impl FnOnce() -> T,
 ) -> T {
@@ -28,7 +31,7 @@ pub(super) fn overhearing<T>(
             LISTENER.with_borrow_mut(Option::take);
         }
     }
-    LISTENER.set(Some(Box::new(listener)));
+    LISTENER.set(Some((deadline, Box::new(listener))));
     let _gone = Gone;
     work()
 }
@@ -55,13 +58,19 @@ impl<M: LanguageModel> LanguageModel for Overheard<M> {
         decoding: &Decoding,
         watch: &mut Watch<'_>,
     ) -> model::Result<Completion> {
-        self.0.complete(prompt, decoding, &mut |progress| {
+        let left = LISTENER.with_borrow(|listener| {
+            let (deadline, _) = listener.as_ref()?;
+            Some(deadline.saturating_duration_since(Instant::now()))
+        });
+        let mut decoding = decoding.clone();
+        decoding.time_limit = left.into_iter().chain(decoding.time_limit).min();
+        self.0.complete(prompt, &decoding, &mut |progress| {
             let text = match progress {
                 Progress::Text(text) => text,
                 Progress::Reading { .. } => "",
             };
             LISTENER.with_borrow_mut(|listener| match listener {
-                Some(listener) => listener(text),
+                Some((_, listener)) => listener(text),
                 None => ControlFlow::Continue(()),
             })?;
             watch(progress)
@@ -93,8 +102,16 @@ mod tests {
             Ok(1)
         }
 
-        fn complete(&self, _: &Prompt, _: &Decoding, watch: &mut Watch<'_>) -> Result<Completion> {
+        fn complete(
+            &self,
+            _: &Prompt,
+            how: &Decoding,
+            watch: &mut Watch<'_>,
+        ) -> Result<Completion> {
             let mut text = String::new();
+            if how.time_limit.is_some_and(|limit| limit.is_zero()) {
+                text += "late ";
+            }
             for word in ["one ", "two ", "three "] {
                 text += word;
                 if watch(Progress::Text(word)).is_break() {
@@ -120,7 +137,9 @@ mod tests {
         };
         let heard = Rc::new(RefCell::new(String::new()));
         let ear = Rc::clone(&heard);
+        let later = Instant::now() + std::time::Duration::from_secs(60);
         let stopped = overhearing(
+            later,
             move |text| {
                 ear.borrow_mut().push_str(text);
                 match text {
@@ -133,5 +152,7 @@ mod tests {
         assert_eq!(stopped.unwrap().text, "one two ");
         assert_eq!(*heard.borrow(), "one two ");
         assert_eq!(ask().unwrap().text, "one two three ");
+        let late = overhearing(Instant::now(), |_| ControlFlow::Continue(()), ask);
+        assert_eq!(late.unwrap().text, "late one two three ");
     }
 }

@@ -9,6 +9,7 @@ use candle_core::Device;
 use candle_core::quantized::QTensor;
 use candle_core::quantized::gguf_file::{Content, Value};
 
+use super::gguf_header;
 use crate::{Error, Result};
 
 /// An open file whose header was read.
@@ -24,6 +25,10 @@ impl Gguf {
     pub(super) fn open(path: &Path) -> Result<Self> {
         let file = File::open(path).map_err(Error::io("read", path))?;
         let mut reader = BufReader::new(file);
+        gguf_header::check(&mut reader).map_err(|e| Error::BadGguf {
+            path: path.into(),
+            reason: e.to_string(),
+        })?;
         let content = Content::read(&mut reader).map_err(|e| Error::BadGguf {
             path: path.into(),
             reason: first_line(&e),

@@ -10,6 +10,7 @@ mod decoder;
 mod family;
 pub(crate) mod frozen;
 mod gguf;
+mod gguf_header;
 mod linear;
 mod parallel;
 mod pieces;

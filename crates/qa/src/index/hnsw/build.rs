@@ -369,7 +369,7 @@ mod tests {
         ) {
             let dim = 24;
             let values = clustered(rows, dim, clusters, spread, seed);
-            let rows = Rows { values: &values, dim };
+            let rows = Rows { values: values.as_slice(), dim };
             let built = build(rows, &HnswOptions::default(), &|_| {}).unwrap().unwrap();
             let queries = clustered(60, dim, clusters, spread, seed);
             let recall = recall(&values, dim, &built, &queries);
@@ -381,7 +381,7 @@ mod tests {
     fn the_number_of_threads_changes_nothing() {
         let values = clustered(3000, 16, 20, 0.8, 5);
         let rows = Rows {
-            values: &values,
+            values: values.as_slice(),
             dim: 16,
         };
         let with = |threads: usize| {
@@ -400,7 +400,7 @@ mod tests {
     #[test]
     fn nothing_but_zeros_has_no_links() {
         let rows = Rows {
-            values: &[0; 20],
+            values: [0; 20].as_slice(),
             dim: 4,
         };
         assert!(
@@ -428,7 +428,7 @@ mod tests {
         };
         let values = [one(0.8, 0.6), one(0.78, 0.62), one(0.6, -0.8)].concat();
         let rows = Rows {
-            values: &values,
+            values: values.as_slice(),
             dim: 2,
         };
         let candidates = [(0.8, 0), (0.78, 1), (0.6, 2)].map(|(score, node)| Near { score, node });

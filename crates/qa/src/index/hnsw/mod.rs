@@ -23,14 +23,13 @@ mod build;
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
-use std::ops::Deref;
-use std::path::Path;
+use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
-use wherefore_graph::Mapped;
+use wherefore_graph::Verified;
 
 use super::dot::Query;
-use super::manifest::Manifest;
+use super::manifest::{Files, Manifest};
 use crate::error::{Error, Result};
 
 pub(crate) use build::{MAX_LEVEL, build, write};
@@ -77,18 +76,73 @@ pub(crate) struct HnswMark {
     pub(crate) upper_rows: u64,
 }
 
+/// Numbers in memory or in a file that is verified where it is read.
+pub(crate) trait Numbers<T> {
+    fn len(&self) -> usize;
+
+    /// Those of a range.
+    fn slice(&self, range: Range<usize>) -> Result<&[T], Astray>;
+}
+
+impl Numbers<u32> for Vec<u32> {
+    fn len(&self) -> usize {
+        self.as_slice().len()
+    }
+
+    fn slice(&self, range: Range<usize>) -> Result<&[u32], Astray> {
+        self.get(range).ok_or(Astray::Nowhere)
+    }
+}
+
+impl Numbers<u16> for [u16] {
+    fn len(&self) -> usize {
+        <[u16]>::len(self)
+    }
+
+    fn slice(&self, range: Range<usize>) -> Result<&[u16], Astray> {
+        self.get(range).ok_or(Astray::Nowhere)
+    }
+}
+
+impl<T: bytemuck::Pod> Numbers<T> for Verified<T> {
+    fn len(&self) -> usize {
+        Verified::len(self)
+    }
+
+    fn slice(&self, range: Range<usize>) -> Result<&[T], Astray> {
+        match Verified::slice(self, range) {
+            Ok(found) => found.ok_or(Astray::Nowhere),
+            Err(error) => Err(Astray::Damaged(Box::new(error))),
+        }
+    }
+}
+
 /// Rows of f16 numbers.
-#[derive(Clone, Copy)]
-pub(crate) struct Rows<'a> {
-    pub(crate) values: &'a [u16],
+pub(crate) struct Rows<'a, B: ?Sized = [u16]> {
+    pub(crate) values: &'a B,
     pub(crate) dim: usize,
 }
 
-impl<'a> Rows<'a> {
+impl<B: ?Sized> Clone for Rows<'_, B> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<B: ?Sized> Copy for Rows<'_, B> {}
+
+impl<'a, B: Numbers<u16> + ?Sized> Rows<'a, B> {
     pub(crate) fn len(self) -> usize {
         self.values.len() / self.dim
     }
 
+    fn checked_row(self, node: u32) -> Result<&'a [u16], Astray> {
+        let from = node as usize * self.dim;
+        self.values.slice(from..from + self.dim)
+    }
+}
+
+impl<'a> Rows<'a> {
     pub(crate) fn row(self, node: u32) -> &'a [u16] {
         let from = node as usize * self.dim;
         &self.values[from..from + self.dim]
@@ -105,21 +159,40 @@ pub(crate) struct Layers<B> {
     upper_links: B,
 }
 
-/// A link that leads nowhere: the file is damaged.
+/// Links that cannot be followed.
 #[derive(Debug)]
-pub(crate) struct Astray;
+pub(crate) enum Astray {
+    /// One leads nowhere.
+    Nowhere,
+    /// A file is damaged.
+    Damaged(Box<wherefore_graph::Error>),
+}
 
-impl<B: Deref<Target = [u32]>> Layers<B> {
+impl<B: Numbers<u32>> Layers<B> {
     /// Where the links of a vector in a layer stand, and whether in the base.
-    fn place(&self, node: u32, layer: usize) -> Result<std::ops::Range<usize>, Astray> {
+    fn place(&self, node: u32, layer: usize) -> Result<Range<usize>, Astray> {
         if layer == 0 {
             let from = node as usize * 2 * self.m;
             return Ok(from..from + 2 * self.m);
         }
-        let at = self.upper_nodes.binary_search(&node).map_err(|_| Astray)?;
-        let row = self.upper_starts.get(at).ok_or(Astray)?;
-        let from = (*row as usize + layer - 1) * self.m;
-        Ok(from..from + self.m)
+        let one = |numbers: &B, at: usize| match numbers.slice(at..at + 1)? {
+            [number] => Ok(*number),
+            _ => Err(Astray::Nowhere),
+        };
+        let (mut low, mut high) = (0, self.upper_nodes.len());
+        while low < high {
+            let middle = (low + high) / 2;
+            match one(&self.upper_nodes, middle)?.cmp(&node) {
+                Ordering::Less => low = middle + 1,
+                Ordering::Greater => high = middle,
+                Ordering::Equal => {
+                    let row = one(&self.upper_starts, middle)?;
+                    let from = (row as usize + layer - 1) * self.m;
+                    return Ok(from..from + self.m);
+                }
+            }
+        }
+        Err(Astray::Nowhere)
     }
 
     fn links(&self, node: u32, layer: usize) -> Result<&[u32], Astray> {
@@ -129,7 +202,7 @@ impl<B: Deref<Target = [u32]>> Layers<B> {
         } else {
             &self.upper_links
         };
-        let row = all.get(place).ok_or(Astray)?;
+        let row = all.slice(place)?;
         Ok(match row.iter().position(|&n| n == NONE) {
             Some(end) => &row[..end],
             None => row,
@@ -137,9 +210,9 @@ impl<B: Deref<Target = [u32]>> Layers<B> {
     }
 
     /// Walks from `from` to the nearest vector of a layer that greed reaches.
-    fn greedy(
+    fn greedy<V: Numbers<u16> + ?Sized>(
         &self,
-        rows: Rows<'_>,
+        rows: Rows<'_, V>,
         query: &Query,
         mut from: Near,
         layer: usize,
@@ -157,9 +230,9 @@ impl<B: Deref<Target = [u32]>> Layers<B> {
     }
 
     /// The `ef` nearest vectors of a layer that are reached from `from`, nearest first.
-    fn search_layer(
+    fn search_layer<V: Numbers<u16> + ?Sized>(
         &self,
-        rows: Rows<'_>,
+        rows: Rows<'_, V>,
         query: &Query,
         from: &[Near],
         ef: usize,
@@ -184,7 +257,7 @@ impl<B: Deref<Target = [u32]>> Layers<B> {
             }
             for &node in self.links(current.node, layer)? {
                 if node as usize >= rows.len() {
-                    return Err(Astray);
+                    return Err(Astray::Nowhere);
                 }
                 if !visited.insert(node) {
                     continue;
@@ -206,12 +279,13 @@ impl<B: Deref<Target = [u32]>> Layers<B> {
     }
 }
 
-fn near(rows: Rows<'_>, query: &Query, node: u32) -> Result<Near, Astray> {
-    if node as usize >= rows.len() {
-        return Err(Astray);
-    }
+fn near<V: Numbers<u16> + ?Sized>(
+    rows: Rows<'_, V>,
+    query: &Query,
+    node: u32,
+) -> Result<Near, Astray> {
     Ok(Near {
-        score: query.dot(rows.row(node)),
+        score: query.dot(rows.checked_row(node)?),
         node,
     })
 }
@@ -286,8 +360,8 @@ pub(crate) struct Hnsw<B> {
     pub(crate) mark: HnswMark,
 }
 
-impl Hnsw<Mapped<u32>> {
-    pub(crate) fn open(graph: &Path, manifest: &Manifest, mark: &HnswMark) -> Result<Self> {
+impl Hnsw<Verified<u32>> {
+    pub(crate) fn open(files: &Files, manifest: &Manifest, mark: &HnswMark) -> Result<Self> {
         let fits = mark.links > 0
             && mark.links <= 1 << 16
             && u64::from(mark.entry) < manifest.vectors
@@ -296,13 +370,13 @@ impl Hnsw<Mapped<u32>> {
             && mark.upper_rows <= mark.upper_nodes * MAX_LEVEL as u64;
         if !fits {
             return Err(Error::DamagedIndex {
-                path: manifest.data(graph).join("links"),
+                path: files.folder.join("links"),
                 reason: "its numbers in the manifest do not fit together".into(),
-                mend: manifest.mend(graph),
+                mend: files.mend.clone(),
             });
         }
         let (m, map) = (mark.links as u64, |name: &str, len: u64| {
-            manifest.map(graph, name, len)
+            files.map(name, len)
         });
         Ok(Self {
             layers: Layers {
@@ -315,13 +389,21 @@ impl Hnsw<Mapped<u32>> {
             mark: mark.clone(),
         })
     }
+
+    /// An error if a file is shorter than when it was opened.
+    pub(crate) fn is_there(&self) -> Result<(), wherefore_graph::Error> {
+        self.layers.base.is_there()?;
+        self.layers.upper_nodes.is_there()?;
+        self.layers.upper_starts.is_there()?;
+        self.layers.upper_links.is_there()
+    }
 }
 
-impl<B: Deref<Target = [u32]>> Hnsw<B> {
+impl<B: Numbers<u32>> Hnsw<B> {
     /// The `k` nearest vectors that a search finds, nearest first.
-    pub(crate) fn nearest(
+    pub(crate) fn nearest<V: Numbers<u16> + ?Sized>(
         &self,
-        rows: Rows<'_>,
+        rows: Rows<'_, V>,
         query: &Query,
         k: usize,
     ) -> Result<Vec<Near>, Astray> {

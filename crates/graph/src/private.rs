@@ -1,0 +1,37 @@
+//! Folders and files that only their owner reads: settings, caches, unpacked samples.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::path::Path;
+
+use crate::error::{Error, Result};
+
+/// Makes a folder, and those above it, for its owner alone. One that is there stays as it is.
+pub fn create_folder(path: &Path) -> Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::DirBuilderExt;
+        builder.mode(0o700);
+    }
+    builder.create(path).map_err(Error::io("create", path))
+}
+
+/// Makes a file for its owner alone, in the place of one that is there.
+pub fn create_file(path: &Path) -> Result<File> {
+    // a new one: the old one may be open to others, or a link to elsewhere
+    match std::fs::remove_file(path) {
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+            return Err(Error::io("replace", path)(e));
+        }
+        _ => {}
+    }
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.mode(0o600);
+    }
+    options.open(path).map_err(Error::io("create", path))
+}
