@@ -76,12 +76,12 @@ impl<'a> Part<'a> {
 
     /// Whether it is counted by itself: wrappers, and constants that are counted as forms, are not.
     fn counts(self) -> bool {
-        match self {
-            Part::Form(Form::Constant(_) | Form::Number(_)) => false,
-            Part::Measure(Measure::Path(_) | Measure::Constant(_)) => false,
-            Part::Number(Number::Constant(_)) => false,
-            _ => true,
-        }
+        !matches!(
+            self,
+            Part::Form(Form::Constant(_) | Form::Number(_))
+                | Part::Measure(Measure::Path(_) | Measure::Constant(_))
+                | Part::Number(Number::Constant(_))
+        )
     }
 
     fn depth(self) -> usize {
@@ -319,13 +319,10 @@ impl Rebuild for Normal {
     }
 
     fn form(&mut self, form: &Form) -> Form {
-        let sorted = |all: Vec<Form>, open: fn(Form) -> Result<Vec<Form>, Form>| {
+        let sorted = |all: Vec<Form>, open: fn(Form) -> Vec<Form>| {
             let mut flat = Vec::with_capacity(all.len());
             for operand in all {
-                match open(operand) {
-                    Ok(inner) => flat.extend(inner),
-                    Err(other) => flat.push(other),
-                }
+                flat.extend(open(operand));
             }
             flat.sort();
             flat.dedup();
@@ -334,8 +331,8 @@ impl Rebuild for Normal {
         match self.form_of_parts(form) {
             Form::And(all) => {
                 let mut flat = sorted(all, |operand| match operand {
-                    Form::And(inner) => Ok(inner),
-                    other => Err(other),
+                    Form::And(inner) => inner,
+                    other => vec![other],
                 });
                 match flat.as_slice() {
                     // a name alone would no longer mean its instances
@@ -346,8 +343,8 @@ impl Rebuild for Normal {
             }
             Form::Or(all) => {
                 let mut flat = sorted(all, |operand| match operand {
-                    Form::Or(inner) => Ok(inner),
-                    other => Err(other),
+                    Form::Or(inner) => inner,
+                    other => vec![other],
                 });
                 match flat.as_slice() {
                     // a name alone would mean its instances below a set operator

@@ -52,7 +52,7 @@ impl Plan {
             Root::Set(set) => members_query(set),
             Root::Number(Measure::Count(Domain::Members(set))) => {
                 written("SELECT (COUNT(DISTINCT ?x) AS ?count)", |w| {
-                    w.whole("x", set)
+                    w.whole("x", set);
                 })
             }
             Root::Number(number) => written("SELECT ?number", |w| {

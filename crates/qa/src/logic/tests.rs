@@ -70,7 +70,9 @@ fn agree(a: &Shown, b: &Shown) -> bool {
         (Shown::Number(Some(Quantity::Number(a))), Shown::Number(Some(Quantity::Number(b)))) => {
             a == b || (a - b).abs() <= 1e-9 * a.abs().max(b.abs())
         }
-        (Shown::Number(Some(a)), Shown::Number(Some(b))) => a.order(b).is_some_and(|o| o.is_eq()),
+        (Shown::Number(Some(a)), Shown::Number(Some(b))) => {
+            a.order(b).is_some_and(std::cmp::Ordering::is_eq)
+        }
         (a, b) => a == b,
     }
 }

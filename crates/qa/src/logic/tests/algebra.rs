@@ -2,6 +2,8 @@
 
 use std::num::NonZeroU32;
 
+use wherefore_graph::Adjacency;
+
 use super::*;
 
 /// Five countries with areas, people, neighbours and cities:
