@@ -72,7 +72,7 @@ fn signed_answers_hold_with_the_right_key_alone() {
     let file = std::fs::read_to_string(folder.join("plain.json")).unwrap();
     std::fs::write(
         folder.join("changed.json"),
-        file.replace("mascot of", "enemy of"),
+        file.replacen("mascot of", "enemy of", 1),
     )
     .unwrap();
     let (status, said, _) = verify("changed.json", &[]);

@@ -158,9 +158,9 @@ fn heavy() -> Vec<String> {
         format!("SELECT (MIN(CONCAT(STR(?a), STR(?d))) AS ?n) {all}"),
         format!("SELECT (GROUP_CONCAT(?b) AS ?n) {all}"),
         format!("SELECT (SUM(STRLEN(STR(?a))) AS ?n) {all}"),
-        "SELECT * { ?a ?p ?b MINUS { ?a ?q ?c MINUS { ?d ?p ?c } } MINUS { ?e ?r ?b } }".into(),
-        "SELECT * { ?a ?p ?b FILTER NOT EXISTS { ?c ?q ?d FILTER(?d = ?x) } }".into(),
-        "SELECT * { ?a ?p ?b LATERAL { SELECT (COUNT(*) AS ?n) { ?c ?q ?d } } }".into(),
+        "SELECT (COUNT(*) AS ?n) { ?a ?p ?b . ?c ?q ?d MINUS { ?a ?q ?c MINUS { ?d ?p ?c } } MINUS { ?e ?r ?b } }".into(),
+        "SELECT (COUNT(*) AS ?n) { ?a ?p ?b FILTER NOT EXISTS { ?c ?q ?d FILTER(?d = ?x) } }".into(),
+        "SELECT (SUM(?n) AS ?m) { ?a ?p ?b LATERAL { SELECT (COUNT(*) AS ?n) { ?c ?q ?d } } }".into(),
         format!(
             "SELECT * {{ {text} . ?a ?p ?b FILTER REGEX(?t, CONCAT(\"(a|b| )*c\", STR(?a))) }}"
         ),

@@ -142,7 +142,7 @@ fn a_form_that_no_longer_gives_the_answer_does_not_hold() {
     let checked = verify(&answer, &store).unwrap();
     assert_eq!(
         checked.answers[0].reason.as_deref(),
-        Some("the logical form does not give it")
+        Some("the logical form gives 3")
     );
     answer.logical_form = Some("(COUNT (JOIN r [Atlantis]))".into());
     let checked = verify(&answer, &store).unwrap();

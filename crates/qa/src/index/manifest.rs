@@ -94,11 +94,28 @@ pub(crate) struct Manifest {
     pub(crate) sums: Option<FileInfo>,
 }
 
-/// The field of the manifest that holds the checksum of all others, written without spaces.
+/// The field of the manifest that holds the checksum of all others.
 const CHECKSUM: &str = "checksum";
 
 fn checksum(manifest: &serde_json::Value) -> String {
+    let mut manifest = manifest.clone();
+    settle(&mut manifest);
     format!("{:016x}", xxh3_64(manifest.to_string().as_bytes()))
+}
+
+/// Numbers with a point as text, in single precision: read back from a file, the last digit of a
+/// double may be another.
+fn settle(value: &mut serde_json::Value) {
+    use serde_json::Value;
+    match value {
+        Value::Number(number) if number.is_f64() => {
+            let rounded = number.as_f64().unwrap_or_default() as f32;
+            *value = Value::String(rounded.to_string());
+        }
+        Value::Array(items) => items.iter_mut().for_each(settle),
+        Value::Object(fields) => fields.values_mut().for_each(settle),
+        _ => {}
+    }
 }
 
 /// The files of a part, and what is known of them.
