@@ -51,6 +51,55 @@ fn a_form_is_told_translated_and_run() {
 }
 
 #[test]
+fn numbers_yes_and_no_and_tables_are_shown() {
+    let after = |form: &str| {
+        let done = wherefore(&["logic", "@toy", form]);
+        let shown = text(&done.stdout);
+        let value = shown.split_once("\n\n").map(|(_, value)| value.to_owned());
+        (value.unwrap_or_default(), done.status.code())
+    };
+    let (shown, code) = after("(DIV (COUNT (JOIN (R won) [San Francisco Giants])) 2)");
+    assert!(
+        shown.starts_with("1.5\n  San Francisco Giants — won → "),
+        "{shown}"
+    );
+    assert_eq!(code, Some(0));
+    let park = "(ANY (AND (OR [Oracle Park]) (JOIN (R plays_in) [San Francisco Giants])))";
+    let fact = "  San Francisco Giants — plays in → Oracle Park\n";
+    assert_eq!(after(park), (format!("yes\n{fact}"), Some(0)));
+    // a no says what the graph has instead
+    let seal = park.replace("Oracle Park", "Lou Seal");
+    assert_eq!(after(&seal), (format!("no\n{fact}"), Some(1)));
+    let (shown, code) = after("(SUM (JOIN (R won) [San Francisco Giants]) capacity)");
+    assert!(shown.starts_with("There is no such number"), "{shown}");
+    assert_eq!(code, Some(1));
+    let table = "(TABLE (JOIN mascot_of (JOIN (R mascot_of) (OR [Lou Seal] Sluggerrr))) mascot_of \
+                 (HOW_MANY (JOIN mascot_of won)) (ORDER (HOW_MANY (JOIN mascot_of won)) desc))";
+    assert_eq!(
+        after(table),
+        (
+            "thing      mascot of             number of its won of the mascot of\n\
+             Lou Seal   San Francisco Giants  3\n\
+             Sluggerrr  Kansas City Royals    1\n"
+                .to_owned(),
+            Some(0)
+        )
+    );
+    let json = |form: &str| -> serde_json::Value {
+        let done = wherefore(&["logic", "@toy", form, "--json"]);
+        serde_json::from_slice(&done.stdout).unwrap()
+    };
+    assert_eq!(
+        json("(MAX (JOIN venue_record x) capacity)")["missing"][0],
+        "entity `x`"
+    );
+    assert_eq!(json(&seal)["truth"], false);
+    assert_eq!(json(&seal)["evidence"][0]["verified"], true);
+    assert_eq!(json("(DIV 1 4)")["number"], 0.25);
+    assert_eq!(json(table)["table"]["rows"][0][2][0], "3");
+}
+
+#[test]
 fn forms_that_cannot_be_run_end_with_a_reason() {
     let done = wherefore(&["logic", "@toy", "(JOIN r"]);
     assert_eq!(done.status.code(), Some(2));

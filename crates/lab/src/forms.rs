@@ -243,6 +243,10 @@ fn answers_by_sparql(plan: &Plan, graph: &Store, limits: &RunLimits) -> Option<A
                 Err(error) => Some(Err(error)),
             })
             .collect(),
+        sparql::QueryAnswer::Boolean(yes) => {
+            let text = if yes { "yes" } else { "no" };
+            Ok(BTreeSet::from([text.to_owned()]))
+        }
         _ => Ok(BTreeSet::new()),
     });
     match given {
@@ -254,8 +258,8 @@ fn answers_by_sparql(plan: &Plan, graph: &Store, limits: &RunLimits) -> Option<A
 
 /// What running came to, as SPARQL shows it.
 fn shown(outcome: &Outcome, graph: &Store) -> Result<BTreeSet<String>> {
-    if let Outcome::Number(number, _) = outcome {
-        return Ok(BTreeSet::from([number.to_string()]));
+    if let Some((text, _)) = outcome.computed() {
+        return Ok(BTreeSet::from([text]));
     }
     let mut shown = BTreeSet::new();
     for &entity in outcome.entities() {
@@ -269,8 +273,8 @@ fn shown(outcome: &Outcome, graph: &Store) -> Result<BTreeSet<String>> {
 }
 
 fn labels(outcome: &Outcome, named: &[EntityId], graph: &dyn Graph) -> Result<BTreeSet<String>> {
-    if let Outcome::Number(number, _) = outcome {
-        return Ok(BTreeSet::from([number.to_string()]));
+    if let Some((text, _)) = outcome.computed() {
+        return Ok(BTreeSet::from([text]));
     }
     let (own, others): (Vec<EntityId>, Vec<EntityId>) =
         (outcome.entities().iter()).partition(|entity| named.binary_search(entity).is_ok());

@@ -159,8 +159,8 @@ pub(crate) fn asked(
 }
 
 fn predicted(form: &FormAnswer, graph: &dyn Graph) -> Result<Vec<PredictedAnswer>> {
-    if let Some(count) = form.count {
-        return Ok(vec![PredictedAnswer::new(count.to_string())]);
+    if let Some((name, _)) = &form.computed {
+        return Ok(vec![PredictedAnswer::new(name)]);
     }
     let mut answers = Vec::with_capacity(form.answers.len());
     for answer in &form.answers {

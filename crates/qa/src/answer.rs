@@ -46,6 +46,9 @@ pub struct Answer {
     /// The logical form in words, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reading: Option<String>,
+    /// The answers as rows, where several things were asked of each.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub table: Option<Table>,
     /// The SPARQL that was run, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sparql: Option<String>,
@@ -175,6 +178,18 @@ pub struct Seal {
     pub signature: Option<String>,
 }
 
+/// Rows about the answers.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Table {
+    /// The titles of the columns.
+    pub columns: Vec<String>,
+    /// For each row, for each column, the names and values that stand in it.
+    pub rows: Vec<Vec<Vec<String>>>,
+    /// Rows that the question does not ask for.
+    #[serde(default, skip_serializing_if = "is_none_left")]
+    pub left_out: usize,
+}
+
 /// A text that a form was written from.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RetrievedText {
@@ -298,5 +313,9 @@ impl LlmUse {
 }
 
 fn is_zero(count: &u32) -> bool {
+    *count == 0
+}
+
+fn is_none_left(count: &usize) -> bool {
     *count == 0
 }

@@ -305,6 +305,9 @@ impl Error {
             Error::FormNames { .. } => Some(
                 "names are identities or labels of the graph; `wherefore link GRAPH 'words'` finds entities".into(),
             ),
+            Error::FormValue { .. } => Some(
+                "`MAX`, `MIN`, `TOP` and comparisons take numbers and dates, all else numbers alone; docs/logical-forms.md tells which values are which".into(),
+            ),
             Error::FormTooLarge { .. } => Some("begin nearer to a name, or raise the limit".into()),
             Error::FormTooLong { .. } => Some(
                 "an extreme of an extreme doubles it: leave some out, or load the graph and run the form here".into(),

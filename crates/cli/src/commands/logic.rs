@@ -7,13 +7,15 @@ use std::time::Duration;
 use anyhow::Context;
 use serde::Serialize;
 use wherefore::Question;
-use wherefore::answer::Evidence;
+use wherefore::answer::{Evidence, Table};
 use wherefore::link::{Names, NamesConfig};
 use wherefore::logic::aspects::{AspectRetriever, RelationRetriever};
-use wherefore::logic::{Form, Moment, Notation, Outcome, Plan, RunLimits, Runner};
+use wherefore::logic::{
+    Form, Moment, Notation, Number, Outcome, Plan, Quantity, RunLimits, Runner,
+};
 use wherefore::model::encode;
 use wherefore::retrieve::{Amar, AmarConfig};
-use wherefore_graph::{EntityId, Graph};
+use wherefore_graph::{EntityId, Graph, Triple};
 use wherefore_lab::aspects::aspects;
 use wherefore_lab::forms::{Forms, Ran, forms};
 use wherefore_lab::questions;
@@ -71,8 +73,21 @@ struct Told {
     /// What the graph does not have.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     missing: Vec<String>,
+    /// Of a `COUNT`, as of any number.
     #[serde(skip_serializing_if = "Option::is_none")]
-    count: Option<usize>,
+    count: Option<serde_json::Value>,
+    /// A number, or a time as text; null where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    number: Option<serde_json::Value>,
+    /// Yes or no.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    truth: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    table: Option<Table>,
+    /// What proves a number, yes or no.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    evidence: Vec<Evidence>,
+    /// What matches, was counted or added up, or stands in the rows.
     answers: Vec<Found>,
     /// Answers beyond `--limit`.
     left_out: usize,
@@ -108,14 +123,40 @@ fn one(
         sparql: plan.query().ok(),
         missing: plan.missing().to_vec(),
         count: None,
+        number: None,
+        truth: None,
+        table: None,
+        evidence: Vec::new(),
         answers: Vec::new(),
         left_out: 0,
     };
+    let mut nothing = true;
     if told.missing.is_empty() {
         let mut runner = Runner::new(&plan, graph, limits)?;
         let outcome = runner.run()?;
-        if let Outcome::Number(count, _) = outcome {
-            told.count = Some(count);
+        match &outcome {
+            Outcome::Entities(_) => {}
+            Outcome::Number(number, _) => {
+                let number = match number {
+                    Some(value) => json_of(value),
+                    None => serde_json::Value::Null,
+                };
+                if matches!(form, Form::Number(Number::Count(_))) {
+                    told.count = Some(number.clone());
+                }
+                told.number = Some(number);
+            }
+            Outcome::Truth(yes, _) => told.truth = Some(*yes),
+            Outcome::Table(rows) => told.table = Some(rows.told(graph, args.limit)?),
+        }
+        // a count of 0 is something, and `no` is an answer that says no
+        nothing = match &outcome {
+            Outcome::Number(number, _) => number.is_none(),
+            Outcome::Truth(yes, _) => !yes,
+            other => other.is_empty(),
+        };
+        if matches!(outcome, Outcome::Number(..) | Outcome::Truth(..)) {
+            told.evidence = evidence(runner.grounds()?, graph)?;
         }
         let shown = args.limit.min(outcome.entities().len());
         told.left_out = outcome.entities().len() - shown;
@@ -123,7 +164,6 @@ fn one(
             told.answers.push(found(entity, &mut runner, graph)?);
         }
     }
-    let nothing = told.answers.is_empty() && told.left_out == 0 && told.count != Some(0);
     if output.json {
         output.print_json(&told)?;
     } else {
@@ -132,20 +172,76 @@ fn one(
     Ok(if nothing { Exit::No } else { Exit::Done })
 }
 
+/// As many digits as are shown.
+fn json_of(value: &Quantity) -> serde_json::Value {
+    let text = value.to_string();
+    match (value.number(), text.parse::<i64>(), text.parse::<f64>()) {
+        (Some(_), Ok(whole), _) => whole.into(),
+        (Some(_), _, Ok(number)) if number.is_finite() => number.into(),
+        _ => text.into(),
+    }
+}
+
 fn found(entity: EntityId, runner: &mut Runner<'_>, graph: &dyn Graph) -> anyhow::Result<Found> {
-    let selection = wherefore::select::Selection {
-        triples: runner
-            .evidence(entity)?
-            .into_iter()
-            .map(|triple| (triple, 1.0))
-            .collect(),
-        ..Default::default()
-    };
     Ok(Found {
         name: graph.entity_label(entity)?.into_owned(),
         id: graph.entity_term(entity)?.to_string(),
-        evidence: wherefore::verify::evidence(&selection, graph)?,
+        evidence: evidence(runner.evidence(entity)?, graph)?,
     })
+}
+
+fn evidence(triples: Vec<Triple>, graph: &dyn Graph) -> anyhow::Result<Vec<Evidence>> {
+    let selection = wherefore::select::Selection {
+        triples: triples.into_iter().map(|triple| (triple, 1.0)).collect(),
+        ..Default::default()
+    };
+    Ok(wherefore::verify::evidence(&selection, graph)?)
+}
+
+/// The facts below an answer.
+fn facts(evidence: &[Evidence], output: &Output) -> String {
+    let mut text = String::new();
+    for e in evidence {
+        let fact = format!(
+            "{} — {} → {}",
+            shown(&e.head),
+            shown(&e.relation),
+            shown(&e.tail)
+        );
+        text += &format!("  {}\n", output.dim(&fact));
+    }
+    text
+}
+
+/// A table with its columns below each other.
+fn rows(table: &Table, output: &Output) -> String {
+    let line = |cells: Vec<String>| -> Vec<String> {
+        cells.iter().map(|cell| shown(cell).into_owned()).collect()
+    };
+    let mut lines = vec![line(table.columns.clone())];
+    for row in &table.rows {
+        lines.push(line(row.iter().map(|cell| cell.join(", ")).collect()));
+    }
+    let columns = table.columns.len();
+    let widths: Vec<usize> = (0..columns)
+        .map(|i| {
+            let cells = lines.iter().filter_map(|line| line.get(i));
+            cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+        })
+        .collect();
+    let mut text = String::new();
+    for (i, cells) in lines.iter().enumerate() {
+        let padded: Vec<String> = (cells.iter().zip(&widths))
+            .map(|(cell, width)| format!("{cell:<width$}"))
+            .collect();
+        let line = padded.join("  ");
+        let line = line.trim_end();
+        text += &match i {
+            0 => format!("{}\n", output.bold(line)),
+            _ => format!("{line}\n"),
+        };
+    }
+    text
 }
 
 fn written(told: &Told, output: &Output) -> String {
@@ -170,23 +266,39 @@ fn written(told: &Told, output: &Output) -> String {
         text += &format!("The graph has no {}.\n", shown(&told.missing.join(", no ")));
         return text;
     }
-    if let Some(count) = told.count {
-        text += &format!("{}\n", output.bold(&count.to_string()));
+    if let Some(table) = &told.table {
+        text += &rows(table, output);
+        if table.rows.is_empty() {
+            text += "No rows.\n";
+        }
+        if table.left_out > 0 {
+            text += &format!("{} left out\n", counted(table.left_out, "row", "rows"));
+        }
+        return text;
+    }
+    let value = match (&told.number, told.truth) {
+        (_, Some(true)) => Some("yes".to_owned()),
+        (_, Some(false)) => Some("no".to_owned()),
+        (Some(serde_json::Value::String(text)), _) => Some(text.clone()),
+        (Some(serde_json::Value::Null) | None, _) => None,
+        (Some(number), _) => Some(number.to_string()),
+    };
+    if let Some(value) = &value {
+        text += &format!("{}\n", output.bold(&shown(value)));
+    }
+    if told.truth.is_some() || value.is_some() && told.count.is_none() {
+        return text + &facts(&told.evidence, output);
+    }
+    if told.number.is_some() && value.is_none() {
+        text += "There is no such number: nothing that matches has a value, or not one alone.\n";
+        return text + &facts(&told.evidence, output);
     }
     if told.answers.is_empty() && told.left_out == 0 && told.count.is_none() {
         text += "Nothing in the graph matches.\n";
     }
     for answer in &told.answers {
         text += &format!("{}\n", output.bold(&shown(&answer.name)));
-        for e in &answer.evidence {
-            let fact = format!(
-                "{} — {} → {}",
-                shown(&e.head),
-                shown(&e.relation),
-                shown(&e.tail)
-            );
-            text += &format!("  {}\n", output.dim(&fact));
-        }
+        text += &facts(&answer.evidence, output);
     }
     if told.left_out > 0 && told.answers.is_empty() {
         let left = counted(told.left_out, "answer", "answers");

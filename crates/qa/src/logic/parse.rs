@@ -1,15 +1,25 @@
 //! Reads logical forms: GrailQA's notation, AMAR's bracketed one, and any mixture of both.
 //!
 //! ```text
-//! form      = name | constant
-//!           | ( JOIN relation form ) | ( AND form form … ) | ( OR form form … ) | ( COUNT form )
-//!           | ( ARGMAX form way ) | ( ARGMIN form way )
-//!           | ( lt way constant ) | … le, gt, ge | ( TC form relation constant )
+//! form      = set | number | ( ANY set ) | ( IS is number number )
+//!           | ( TABLE set measure … [( ORDER measure asc|desc )] [( SLICE from to )] )
+//! set       = name | constant
+//!           | ( JOIN relation set ) | ( AND set set … ) | ( OR set … ) | ( EXCEPT set set )
+//!           | ( ARGMAX set measure ) | ARGMIN | ( TOP set measure k ) | BOTTOM, NTH, NTHLAST
+//!           | ( is measure number ) | ( is measure measure ) | ( TC set relation constant )
+//! is        = lt | le | gt | ge | eq | ne
+//! measure   = way | ( HOW_MANY way [set] ) | ( SUM way measure ) | AVG, MAX, MIN, THE
+//!           | ( ADD measure measure ) | SUB, MUL, DIV     where an operand may be a constant
+//! number    = constant | ( COUNT set ) | ( SUM set measure ) | AVG, MAX, MIN, THE
+//!           | ( ADD number number ) | SUB, MUL, DIV
 //! relation  = name | ( R relation )
 //! way       = relation | ( JOIN relation way )
 //! name      = word | [ any text ]
 //! constant  = NOW | 1994 | -3.5 | 1995-02-14 | 39^^http://… | "text" | "text"@en | "1"^^http://…
 //! ```
+//!
+//! What can be a number in the second place of a comparison is one; `( ITS measure )` is a measure
+//! there.
 //!
 //! Inside brackets `\` keeps the next letter as it is, inner brackets must be balanced, and spaces
 //! at the ends do not count. AMAR writes relations as `[ people , person , sibling s ]`: where a
@@ -17,15 +27,17 @@
 //! `GREATER THAN`, `LESS EQUAL` and `GREATER EQUAL` are `lt`, `gt`, `le` and `ge`; its numbers with
 //! a fraction, `[ "10 , 51" ]`, are text with a dot.
 
+use std::num::NonZeroU32;
 use std::str::FromStr;
 
-use wherefore_graph::{Literal, LiteralKind};
-
 use super::form::{
-    Comparison, Constant, Extreme, Form, MAX_DEPTH, MAX_FORM_BYTES, MAX_PARTS, Relation,
+    Comparison, Constant, Extreme, Form, MAX_DEPTH, MAX_FORM_BYTES, Place, Rank, Relation, Table,
 };
-use super::value::{Value, XSD};
+use super::measure::{Aggregate, Measure, Number, Operator, Than};
+use super::pieces::{Piece, Reader, amar_text, fault, is_end_of_word};
 use crate::error::{Error, Result};
+
+const OPERATORS: &str = "JOIN, AND, OR, EXCEPT, ARGMAX, ARGMIN, TOP, BOTTOM, NTH, NTHLAST, lt, le, gt, ge, eq, ne, TC; at the root COUNT, SUM, AVG, MAX, MIN, THE, ADD, SUB, MUL, DIV, ANY, IS, TABLE";
 
 impl FromStr for Form {
     type Err = Error;
@@ -52,167 +64,7 @@ impl FromStr for Form {
     }
 }
 
-fn fault(text: &str, at: usize, reason: impl Into<String>) -> Error {
-    let before = text.get(..at).unwrap_or(text);
-    Error::FormSyntax {
-        at: before.chars().count() + 1,
-        reason: reason.into(),
-    }
-}
-
-struct Reader<'a> {
-    text: &'a str,
-    at: usize,
-    parts: usize,
-}
-
-/// A word, with where it began.
-enum Piece<'a> {
-    Open,
-    Close,
-    Word(&'a str),
-    /// The content of brackets, unescaped, and as it is written.
-    Bracketed(String, &'a str),
-    Quoted(Literal),
-}
-
 impl<'a> Reader<'a> {
-    fn fault(&self, reason: impl Into<String>) -> Error {
-        fault(self.text, self.at, reason)
-    }
-
-    fn skip_space(&mut self) {
-        self.at = self.text.len() - self.text[self.at..].trim_start().len();
-    }
-
-    /// The next piece and where it begins.
-    fn piece(&mut self, wanted: &str) -> Result<(usize, Piece<'a>)> {
-        self.skip_space();
-        let from = self.at;
-        let rest = &self.text[from..];
-        let piece = match rest.chars().next() {
-            None => return Err(self.fault(format!("it ends where {wanted} should stand"))),
-            Some('(') => {
-                self.at += 1;
-                Piece::Open
-            }
-            Some(')') => {
-                self.at += 1;
-                Piece::Close
-            }
-            Some('[') => {
-                let content = self.bracketed()?;
-                Piece::Bracketed(content, self.text[from + 1..self.at - 1].trim())
-            }
-            Some(']') => return Err(self.fault("a bracket closes that was not opened")),
-            Some('"') => Piece::Quoted(self.quoted()?),
-            Some(_) => {
-                let end = rest.find(is_end_of_word).unwrap_or(rest.len());
-                self.at += end;
-                Piece::Word(&rest[..end])
-            }
-        };
-        self.parts += usize::from(!matches!(piece, Piece::Open | Piece::Close));
-        if self.parts > MAX_PARTS {
-            return Err(self.fault(format!("it has more than {MAX_PARTS} parts")));
-        }
-        Ok((from, piece))
-    }
-
-    /// The content of brackets, spaces at its ends cut.
-    fn bracketed(&mut self) -> Result<String> {
-        let from = self.at;
-        let mut out = String::new();
-        // up to here the content is kept even if it is space
-        let mut kept = 0;
-        let mut depth = 0;
-        let mut chars = self.text[from..].char_indices();
-        while let Some((at, c)) = chars.next() {
-            match c {
-                '\\' => {
-                    let Some((_, next)) = chars.next() else { break };
-                    out.push(next);
-                    kept = out.len();
-                }
-                '[' => {
-                    depth += 1;
-                    if depth > 1 {
-                        out.push(c);
-                    }
-                }
-                ']' if depth == 1 => {
-                    self.at = from + at + 1;
-                    let end = kept.max(out.trim_end().len());
-                    out.truncate(end);
-                    if out.is_empty() {
-                        return Err(fault(self.text, from, "the brackets are empty"));
-                    }
-                    return Ok(out);
-                }
-                ']' => {
-                    depth -= 1;
-                    out.push(c);
-                }
-                c if out.is_empty() && c.is_whitespace() => {}
-                c => out.push(c),
-            }
-        }
-        Err(fault(self.text, from, "the bracket is not closed"))
-    }
-
-    fn quoted(&mut self) -> Result<Literal> {
-        let from = self.at;
-        let mut value = String::new();
-        let mut chars = self.text[from + 1..].char_indices();
-        loop {
-            let Some((at, c)) = chars.next() else {
-                return Err(fault(self.text, from, "the quote is not closed"));
-            };
-            match c {
-                '"' => {
-                    self.at = from + 1 + at + 1;
-                    break;
-                }
-                '\\' => match chars.next() {
-                    Some((_, 'n')) => value.push('\n'),
-                    Some((_, 'r')) => value.push('\r'),
-                    Some((_, 't')) => value.push('\t'),
-                    Some((_, other)) => value.push(other),
-                    None => return Err(fault(self.text, from, "the quote is not closed")),
-                },
-                c => value.push(c),
-            }
-        }
-        let mut mangled = value.matches('[').count() > value.matches(']').count();
-        let rest = &self.text[self.at..];
-        let kind = if let Some(tag) = rest.strip_prefix('@') {
-            let end = tag
-                .find(|c: char| !c.is_ascii_alphanumeric() && c != '-')
-                .unwrap_or(tag.len());
-            if end == 0 {
-                return Err(self.fault("a language should stand after `@`"));
-            }
-            self.at += 1 + end;
-            LiteralKind::Language(tag[..end].to_ascii_lowercase())
-        } else if let Some(datatype) = rest.strip_prefix("^^") {
-            let end = datatype.find(is_end_of_word).unwrap_or(datatype.len());
-            let kind = datatype_of(&datatype[..end])
-                .ok_or_else(|| self.fault("a datatype should stand after `^^`"))?;
-            self.at += 2 + end;
-            kind
-        } else {
-            LiteralKind::Plain
-        };
-        // AMAR's tokenizer took `St."@en` of `"216 O St."@en` for a name: `"216 O [ St , "@en ]`
-        let rest = self.text[self.at..].trim_start();
-        mangled &= rest.starts_with(']');
-        if mangled {
-            self.at = self.text.len() - rest.len() + 1;
-            value = value.replace("[ ", "").replace(" , ", ".");
-        }
-        Ok(Literal { value, kind })
-    }
-
     /// A form `depth` levels below the root.
     fn form(&mut self, depth: usize) -> Result<Form> {
         match self.piece("a form")? {
@@ -234,23 +86,51 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn operator(&mut self, depth: usize) -> Result<Form> {
+    fn boxed(&mut self, depth: usize) -> Result<Box<Form>> {
+        Ok(Box::new(self.form(depth)?))
+    }
+
+    fn deeper(&self, depth: usize) -> Result<()> {
         if depth >= MAX_DEPTH {
             return Err(self.fault(format!("it nests deeper than {MAX_DEPTH}")));
         }
-        let (from, piece) = self.piece("an operator")?;
-        let Piece::Word(word) = piece else {
-            return Err(fault(self.text, from, "an operator should stand here"));
+        Ok(())
+    }
+
+    /// The word after a parenthesis.
+    fn word(&mut self) -> Result<(usize, &'a str)> {
+        match self.piece("an operator")? {
+            (from, Piece::Word(word)) => Ok((from, word)),
+            (from, _) => Err(fault(self.text, from, "an operator should stand here")),
+        }
+    }
+
+    fn operator(&mut self, depth: usize) -> Result<Form> {
+        self.deeper(depth)?;
+        let (from, word) = self.word()?;
+        let no_set = match word {
+            "ANY" | "IS" => Some("a yes or no"),
+            "TABLE" => Some("a table"),
+            word if is_number(word) => Some("a number"),
+            _ => None,
         };
+        if let Some(kind) = no_set.filter(|_| depth > 0) {
+            let reason = format!("`{word}` stands inside a form, and {kind} is no set");
+            return Err(fault(self.text, from, reason));
+        }
+        let below = depth + 1;
         let form = match word {
             "JOIN" => {
                 let relation = self.relation()?;
-                Form::Join(relation, Box::new(self.form(depth + 1)?))
+                self.form(below)?.joined(relation)
             }
             "AND" | "OR" => {
-                let mut all = vec![self.form(depth + 1)?, self.form(depth + 1)?];
+                let mut all = vec![self.form(below)?];
+                if word == "AND" {
+                    all.push(self.form(below)?);
+                }
                 while !self.closes() {
-                    all.push(self.form(depth + 1)?);
+                    all.push(self.form(below)?);
                 }
                 if word == "AND" {
                     Form::And(all)
@@ -258,32 +138,28 @@ impl<'a> Reader<'a> {
                     Form::Or(all)
                 }
             }
-            "COUNT" if depth > 0 => {
-                return Err(fault(
-                    self.text,
-                    from,
-                    "`COUNT` stands inside a form, and a number is no set",
-                ));
-            }
-            "COUNT" => Form::Count(Box::new(self.form(depth + 1)?)),
-            "ARGMAX" | "ARGMIN" => {
-                let extreme = if word == "ARGMAX" {
-                    Extreme::Largest
-                } else {
-                    Extreme::Smallest
+            "EXCEPT" => Form::Except(self.boxed(below)?, self.boxed(below)?),
+            "ARGMAX" | "ARGMIN" | "TOP" | "BOTTOM" | "NTH" | "NTHLAST" => {
+                let of = self.boxed(below)?;
+                let by = self.measure(below)?;
+                let extreme = match word {
+                    "ARGMAX" | "TOP" | "NTH" => Extreme::Largest,
+                    _ => Extreme::Smallest,
                 };
-                let of = self.form(depth + 1)?;
-                Form::Best(extreme, Box::new(of), self.way(depth + 1)?)
+                let place = match word {
+                    "ARGMAX" | "ARGMIN" => Place::Best,
+                    "TOP" | "BOTTOM" => Place::First(self.whole()?),
+                    _ => Place::Nth(self.whole()?),
+                };
+                Form::Best(Rank { extreme, place }, of, by)
             }
-            "lt" | "le" | "gt" | "ge" | "LESS" | "GREATER" => {
-                let is = self.comparison(word)?;
-                let by = self.way(depth + 1)?;
-                Form::Compare(is, by, self.constant()?)
+            "lt" | "le" | "gt" | "ge" | "eq" | "ne" | "LESS" | "GREATER" => {
+                let is = self.comparison(from, word)?;
+                Form::Compare(is, self.measure(below)?, self.than(below)?)
             }
             "TC" => {
-                let of = self.form(depth + 1)?;
-                let relation = self.relation()?;
-                Form::At(Box::new(of), relation, self.constant()?)
+                let of = self.boxed(below)?;
+                Form::At(of, self.relation()?, self.constant()?)
             }
             "R" => {
                 return Err(fault(
@@ -292,13 +168,19 @@ impl<'a> Reader<'a> {
                     "`R` turns a relation, and a form should stand here",
                 ));
             }
+            "ANY" => Form::Any(self.boxed(below)?),
+            "IS" => {
+                let (from, word) = self.word()?;
+                let is = self.comparison(from, word)?;
+                Form::Is(is, self.number(below)?, self.number(below)?)
+            }
+            "TABLE" => Form::Table(Box::new(self.table(below)?)),
+            word if is_number(word) => Form::Number(self.number_of(from, word, below)?),
             other => {
                 return Err(fault(
                     self.text,
                     from,
-                    format!(
-                        "`{other}` is no operator; known are JOIN, AND, OR, COUNT, ARGMAX, ARGMIN, lt, le, gt, ge, TC"
-                    ),
+                    format!("`{other}` is no operator; known are {OPERATORS}"),
                 ));
             }
         };
@@ -306,91 +188,40 @@ impl<'a> Reader<'a> {
         Ok(form)
     }
 
-    fn comparison(&mut self, word: &str) -> Result<Comparison> {
+    fn comparison(&mut self, from: usize, word: &str) -> Result<Comparison> {
         Ok(match word {
             "lt" => Comparison::Less,
             "le" => Comparison::AtMost,
             "gt" => Comparison::Greater,
             "ge" => Comparison::AtLeast,
-            _ => match (word, self.piece("`THAN` or `EQUAL`")?) {
+            "eq" => Comparison::Equal,
+            "ne" => Comparison::NotEqual,
+            "LESS" | "GREATER" => match (word, self.piece("`THAN` or `EQUAL`")?) {
                 ("LESS", (_, Piece::Word("THAN"))) => Comparison::Less,
                 ("LESS", (_, Piece::Word("EQUAL"))) => Comparison::AtMost,
-                ("GREATER", (_, Piece::Word("THAN"))) => Comparison::Greater,
-                ("GREATER", (_, Piece::Word("EQUAL"))) => Comparison::AtLeast,
+                (_, (_, Piece::Word("THAN"))) => Comparison::Greater,
+                (_, (_, Piece::Word("EQUAL"))) => Comparison::AtLeast,
                 (_, (at, _)) => {
                     return Err(fault(self.text, at, "`THAN` or `EQUAL` should stand here"));
                 }
             },
+            _ => {
+                let reason = "a comparison should stand here: lt, le, gt, ge, eq or ne";
+                return Err(fault(self.text, from, reason));
+            }
         })
     }
 
-    /// Whether a parenthesis closes next.
-    fn closes(&mut self) -> bool {
-        self.skip_space();
-        self.text[self.at..].starts_with(')') || self.at == self.text.len()
-    }
-
-    fn close(&mut self) -> Result<()> {
-        match self.piece("a closing parenthesis")? {
-            (_, Piece::Close) => Ok(()),
-            (from, _) => Err(fault(
-                self.text,
-                from,
-                "a closing parenthesis should stand here",
-            )),
-        }
-    }
-
-    /// A relation, `(R …)` as often as it likes.
-    fn relation(&mut self) -> Result<Relation> {
-        let mut turns = 0;
-        loop {
-            let (from, piece) = self.piece("a relation")?;
-            let name = match piece {
-                Piece::Open => {
-                    match self.piece("`R`")? {
-                        (_, Piece::Word("R")) => turns += 1,
-                        (at, _) => {
-                            return Err(fault(
-                                self.text,
-                                at,
-                                "a relation should stand here: a name or `(R name)`",
-                            ));
-                        }
-                    }
-                    continue;
-                }
-                Piece::Word(word) => word.to_owned(),
-                Piece::Bracketed(name, raw) => amar_relation(name, raw),
-                Piece::Close | Piece::Quoted(_) => {
-                    return Err(fault(self.text, from, "a relation should stand here"));
-                }
-            };
-            for _ in 0..turns {
-                self.close()?;
-            }
-            return Ok(Relation {
-                name,
-                reversed: turns % 2 == 1,
-            });
-        }
+    /// The operator of the expression that follows, if it is one.
+    fn ahead(&self) -> Option<&'a str> {
+        let rest = self.text[self.at..].trim_start().strip_prefix('(')?;
+        rest.trim_start().split(is_end_of_word).next()
     }
 
     /// A relation, or several one after the other.
     fn way(&mut self, depth: usize) -> Result<Vec<Relation>> {
-        if depth >= MAX_DEPTH {
-            return Err(self.fault(format!("it nests deeper than {MAX_DEPTH}")));
-        }
-        self.skip_space();
-        let from = self.at;
-        let joins = match self.text[from..].strip_prefix('(') {
-            Some(rest) => rest
-                .trim_start()
-                .strip_prefix("JOIN")
-                .is_some_and(|rest| rest.starts_with(is_end_of_word)),
-            None => false,
-        };
-        if !joins {
+        self.deeper(depth)?;
+        if self.ahead() != Some("JOIN") {
             return Ok(vec![self.relation()?]);
         }
         self.piece("`(`")?;
@@ -401,83 +232,186 @@ impl<'a> Reader<'a> {
         Ok(way)
     }
 
-    fn constant(&mut self) -> Result<Constant> {
-        let (from, piece) = self.piece("a value")?;
-        let found = match piece {
-            Piece::Word(word) => self.constant_of(from, word)?,
-            Piece::Quoted(literal) => Some(Constant::Literal(literal)),
-            Piece::Bracketed(_, raw) => amar_text(raw).map(Constant::Literal),
-            Piece::Open | Piece::Close => None,
+    fn measure(&mut self, depth: usize) -> Result<Measure> {
+        self.deeper(depth)?;
+        let below = depth + 1;
+        let Some(word) = self.ahead().filter(|w| *w == "HOW_MANY" || is_number(w)) else {
+            return self.way(depth).map(Measure::Path);
         };
-        found.ok_or_else(|| {
-            fault(
-                self.text,
-                from,
-                "a number, a date, `NOW` or quoted text should stand here",
-            )
+        self.piece("`(`")?;
+        let (from, _) = self.word()?;
+        let measure = if word == "HOW_MANY" {
+            let path = self.way(below)?;
+            let of = match self.closes() {
+                true => None,
+                false => Some(self.boxed(below)?),
+            };
+            Measure::HowMany(path, of)
+        } else if let Some(aggregate) = aggregate(word) {
+            let path = self.way(below)?;
+            Measure::Over(aggregate, path, Box::new(self.measure(below)?))
+        } else if let Some(operator) = operator(word) {
+            let [a, b] = [self.operand(below)?, self.operand(below)?];
+            Measure::Arithmetic(operator, Box::new(a), Box::new(b))
+        } else {
+            let reason = format!(
+                "`{word}` gives one number, and a measure should stand here; `HOW_MANY` counts for each thing"
+            );
+            return Err(fault(self.text, from, reason));
+        };
+        self.close()?;
+        Ok(measure)
+    }
+
+    /// A constant or a measure.
+    fn operand(&mut self, depth: usize) -> Result<Measure> {
+        let mut other = self.clone();
+        if self.ahead().is_none()
+            && let Ok(constant) = other.constant()
+        {
+            *self = other;
+            return Ok(Measure::Constant(constant));
+        }
+        self.measure(depth)
+    }
+
+    fn number(&mut self, depth: usize) -> Result<Number> {
+        self.deeper(depth)?;
+        if self.ahead().is_none() {
+            return self.constant().map(Number::Constant);
+        }
+        self.piece("`(`")?;
+        let (from, word) = self.word()?;
+        let number = self.number_of(from, word, depth + 1)?;
+        self.close()?;
+        Ok(number)
+    }
+
+    /// A number after its operator.
+    fn number_of(&mut self, from: usize, word: &str, depth: usize) -> Result<Number> {
+        if word == "COUNT" {
+            return Ok(Number::Count(self.boxed(depth)?));
+        }
+        if let Some(aggregate) = aggregate(word) {
+            let of = self.boxed(depth)?;
+            return Ok(Number::Of(aggregate, of, self.measure(depth)?));
+        }
+        let Some(operator) = operator(word) else {
+            let reason = format!(
+                "`{word}` gives no number; COUNT, SUM, AVG, MAX, MIN, THE, ADD, SUB, MUL and DIV do"
+            );
+            return Err(fault(self.text, from, reason));
+        };
+        let [a, b] = [self.number(depth)?, self.number(depth)?];
+        Ok(Number::Arithmetic(operator, Box::new(a), Box::new(b)))
+    }
+
+    /// What a measure is compared with: a number wherever it can be one.
+    fn than(&mut self, depth: usize) -> Result<Than> {
+        if self.ahead() == Some("ITS") {
+            self.piece("`(`")?;
+            self.word()?;
+            let measure = self.measure(depth + 1)?;
+            self.close()?;
+            return Ok(Than::Measure(measure));
+        }
+        let mut other = self.clone();
+        let no_number = match self.number(depth) {
+            Ok(number) => return Ok(Than::Number(number)),
+            Err(error) => error,
+        };
+        match other.measure(depth) {
+            Ok(measure) => {
+                *self = other;
+                Ok(Than::Measure(measure))
+            }
+            Err(no_measure) if place_of(&no_measure) > place_of(&no_number) => Err(no_measure),
+            Err(_) => Err(no_number),
+        }
+    }
+
+    fn table(&mut self, depth: usize) -> Result<Table> {
+        let mut table = Table {
+            of: self.form(depth)?,
+            columns: Vec::new(),
+            order: None,
+            slice: None,
+        };
+        while !self.closes() {
+            match self.ahead() {
+                Some("ORDER") if table.order.is_none() => {
+                    self.piece("`(`")?;
+                    self.word()?;
+                    let by = self.measure(depth + 1)?;
+                    let first = match self.word()? {
+                        (_, "asc") => Extreme::Smallest,
+                        (_, "desc") => Extreme::Largest,
+                        (from, _) => {
+                            let reason = "`asc` or `desc` should stand here";
+                            return Err(fault(self.text, from, reason));
+                        }
+                    };
+                    table.order = Some((by, first));
+                    self.close()?;
+                }
+                Some("SLICE") if table.slice.is_none() => {
+                    self.piece("`(`")?;
+                    self.word()?;
+                    let from = self.whole()?;
+                    let to = self.whole()?;
+                    if from > to {
+                        return Err(self.fault("the first row stands behind the last"));
+                    }
+                    table.slice = Some((from, to));
+                    self.close()?;
+                }
+                _ if table.order.is_none() && table.slice.is_none() => {
+                    table.columns.push(self.measure(depth)?);
+                }
+                _ => return Err(self.fault("columns stand before `ORDER` and `SLICE`")),
+            }
+        }
+        Ok(table)
+    }
+
+    /// A whole number from 1 on.
+    fn whole(&mut self) -> Result<NonZeroU32> {
+        let (from, piece) = self.piece("a whole number")?;
+        let number = match piece {
+            Piece::Word(word) => word.parse().ok(),
+            _ => None,
+        };
+        number.ok_or_else(|| {
+            let reason = "a whole number from 1 on should stand here";
+            fault(self.text, from, reason)
         })
     }
-
-    /// The constant that a word is, if it is one.
-    fn constant_of(&self, from: usize, word: &str) -> Result<Option<Constant>> {
-        if word == "NOW" {
-            return Ok(Some(Constant::Now));
-        }
-        if let Some((value, datatype)) = word.split_once("^^") {
-            let kind = datatype_of(datatype)
-                .ok_or_else(|| fault(self.text, from, "a datatype should stand after `^^`"))?;
-            return Ok(Some(Constant::Literal(Literal {
-                value: value.to_owned(),
-                kind,
-            })));
-        }
-        Ok(is_bare_value(word).then(|| Constant::Bare(word.to_owned())))
-    }
 }
 
-/// Whether a word reads as a number or a date.
-pub(super) fn is_bare_value(word: &str) -> bool {
-    Value::of_text(word) != Value::default()
+fn aggregate(word: &str) -> Option<Aggregate> {
+    Aggregate::ALL.into_iter().find(|a| a.word() == word)
 }
 
-/// What no word holds.
-pub(super) fn is_end_of_word(c: char) -> bool {
-    c.is_whitespace() || matches!(c, '(' | ')' | '[' | ']' | '"')
+fn operator(word: &str) -> Option<Operator> {
+    Operator::ALL.into_iter().find(|o| o.word() == word)
 }
 
-/// `http://…`, `<http://…>` or `xsd:date`.
-fn datatype_of(text: &str) -> Option<LiteralKind> {
-    let bare = text
-        .strip_prefix('<')
-        .and_then(|t| t.strip_suffix('>'))
-        .unwrap_or(text);
-    let iri = match bare.strip_prefix("xsd:") {
-        Some(local) => format!("{XSD}{local}"),
-        None => bare.to_owned(),
-    };
-    (!bare.is_empty()).then_some(LiteralKind::Typed(iri))
+/// Whether an operator gives a number.
+fn is_number(word: &str) -> bool {
+    word == "COUNT" || aggregate(word).is_some() || operator(word).is_some()
 }
 
-/// The literal in AMAR's `[ "10 , 51" ]`.
-fn amar_text(raw: &str) -> Option<Literal> {
-    let value = raw.strip_prefix('"')?.strip_suffix('"')?;
-    Some(Literal {
-        value: value.replace(" , ", "."),
-        kind: LiteralKind::Plain,
-    })
-}
-
-/// The relation in AMAR's `[ people , person , sibling s ]`; any other text as it is.
-fn amar_relation(name: String, raw: &str) -> String {
-    if raw.contains(" , ") {
-        name.replace(" , ", ".").replace(' ', "_")
-    } else {
-        name
+fn place_of(error: &Error) -> usize {
+    match error {
+        Error::FormSyntax { at, .. } => *at,
+        _ => 0,
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use wherefore_graph::{Literal, LiteralKind};
+
     use super::*;
 
     fn parsed(text: &str) -> Form {
@@ -504,10 +438,11 @@ mod tests {
         let form = parsed(
             "( ARGMIN ( JOIN ( R [ film , actor , film ] ) [ X [2] ] ) ( JOIN ( R [ a , b ] ) [ c , d e ] ) )",
         );
-        let Form::Best(Extreme::Smallest, of, by) = form else {
+        let Form::Best(rank, of, Measure::Path(by)) = form else {
             panic!("{form:?}")
         };
         assert_eq!(by, [Relation::new("a.b").reverse(), Relation::new("c.d_e")]);
+        assert_eq!(rank, Extreme::Smallest.into());
         assert_eq!(of.names(), ["X [2]"]);
         assert_eq!(
             parsed("(JOIN r [ \"10 , 51\" ])"),
@@ -561,7 +496,20 @@ mod tests {
                 7,
                 "a parenthesis closes where a form should stand",
             ),
-            ("(lt r x)", 7, "a number, a date"),
+            ("(lt r )", 7, "a number, a date"),
+            ("(lt r (COUNT x)", 16, "a closing parenthesis"),
+            ("(lt r (ADD 1 (JOIN a \"b\")))", 22, "a relation"),
+            ("(IS 1 2)", 5, "a comparison should stand here"),
+            ("(IS lt 1 (HOW_MANY r))", 11, "`HOW_MANY` gives no number"),
+            ("(ARGMAX x (COUNT y))", 12, "`COUNT` gives one number"),
+            ("(TOP x r 0)", 10, "a whole number from 1 on"),
+            ("(NTH x r)", 9, "a whole number from 1 on"),
+            ("(AND x (ANY y))", 9, "a yes or no is no set"),
+            ("(COUNT (TABLE y r))", 9, "a table is no set"),
+            ("(TABLE y (SLICE 1 2) r)", 22, "columns stand before"),
+            ("(TABLE y (SLICE 3 2))", 20, "the first row stands behind"),
+            ("(TABLE y (ORDER r up))", 19, "`asc` or `desc`"),
+            ("(OR )", 5, "a parenthesis closes"),
             ("(LESS r 5)", 7, "`THAN` or `EQUAL`"),
             ("(JOIN r [x)", 9, "the bracket is not closed"),
             ("(JOIN r [ ])", 9, "the brackets are empty"),
@@ -585,6 +533,31 @@ mod tests {
     }
 
     #[test]
+    fn what_can_be_a_number_is_one_where_both_may_stand() {
+        let than = |text: &str| match parsed(text) {
+            Form::Compare(_, _, than) => than,
+            other => panic!("{other:?}"),
+        };
+        for (text, is_number) in [
+            ("(lt r 5)", true),
+            ("(lt r (AVG c r))", true),
+            ("(lt r (ADD (COUNT c) 1))", true),
+            ("(lt r (ITS (AVG c r)))", false),
+            ("(lt r x)", false),
+            ("(lt r (R x))", false),
+            ("(lt r (JOIN x y))", false),
+            ("(lt r (HOW_MANY x))", false),
+            ("(lt r (ADD x 1))", false),
+            ("(lt r (SUM (R x) y))", false),
+            // COUNT is of a set, and the other operand is not
+            ("(lt r (ADD (SUM x y) (HOW_MANY x)))", false),
+        ] {
+            assert_eq!(matches!(than(text), Than::Number(_)), is_number, "{text}");
+            assert_eq!(parsed(text).to_string(), text);
+        }
+    }
+
+    #[test]
     fn forms_without_end_are_refused() {
         let deep = format!("{}x{}", "(JOIN r ".repeat(40), ")".repeat(40));
         assert!(
@@ -600,6 +573,10 @@ mod tests {
                 .to_string()
                 .contains("deeper than 32")
         );
+        // each level is tried as a number and then as a measure
+        let level = "(lt m (ADD (SUM x (HOW_MANY p ";
+        let tried = format!("{}c{}", level.repeat(7), ")) r))".repeat(7));
+        assert!(tried.parse::<Form>().is_ok());
         let wide = format!("(AND{})", " x".repeat(600));
         assert!(
             wide.parse::<Form>()

@@ -6,16 +6,18 @@
 //! - A class is whatever a type relation of the graph joins to it ([`TYPE_RELATIONS`]).
 //! - A constant below `JOIN` is whatever has the same value; where it is neither number nor time,
 //!   it is a name, and its language or datatype is minded where the graph's literals have theirs.
-//! - Values are compared as numbers or as times. A constant that is both (`1994`) and `ARGMAX`
-//!   and `ARGMIN`, which have none, go by what most of the relation's first
-//!   [`SAMPLED_VALUES`] values are.
+//! - Values are compared as numbers or as times. A constant that is both (`1994`), and whatever is
+//!   ranked or aggregated, go by what most of the relation's first [`SAMPLED_VALUES`] values are.
+//!   Times cannot be added up or calculated with.
 
 use wherefore_graph::names::normalise;
-use wherefore_graph::{EntityId, Graph, Literal, LiteralKind, NameMatch, RelationId, Term};
+use wherefore_graph::{EntityId, Graph, RelationId, Term};
 
-use super::form::{Comparison, Constant, Extreme, Form, Relation};
-use super::value::{Moment, Quantity, Sense, Value, XSD};
-use crate::error::{Error, Result};
+use super::bind::Binder;
+use super::form::{Comparison, Extreme, Form, Rank};
+use super::measure::{Aggregate, Operator};
+use super::value::{Moment, Quantity, Sense, Value};
+use crate::error::Result;
 
 /// Relations that join a thing to its class, by identity or label.
 pub const TYPE_RELATIONS: [&str; 8] = [
@@ -32,29 +34,10 @@ pub const TYPE_RELATIONS: [&str; 8] = [
 /// How many values of a relation are looked at to tell numbers from times.
 pub const SAMPLED_VALUES: usize = 256;
 
-/// What relations of a beginning and of an end are called; the last part of their names.
-const PERIODS: [(&str, &str); 12] = [
-    ("from", "to"),
-    ("from_date", "to_date"),
-    ("start_date", "end_date"),
-    ("start_time", "end_time"),
-    ("start date", "end date"),
-    ("start time", "end time"),
-    ("startDate", "endDate"),
-    ("startTime", "endTime"),
-    ("start", "end"),
-    ("since", "until"),
-    ("P580", "P582"),
-    ("begin", "end"),
-];
-
 /// A form tied to a graph.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// The set.
-    pub(super) set: Set,
-    /// Whether its size is asked for.
-    pub(super) count: bool,
+    pub(super) root: Root,
     /// Names that the graph does not have.
     missing: Vec<String>,
 }
@@ -77,11 +60,51 @@ pub(super) struct Members {
     pub(super) terms: Vec<Term>,
 }
 
-/// How values are compared.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Test {
-    Equal,
-    Is(Comparison),
+/// What a form stands for.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Root {
+    Set(Set),
+    /// Never of a [`Domain::Reached`] at its top: it has no thing to start from.
+    Number(Measure),
+    Any(Set),
+    Is(Comparison, Measure, Measure),
+    Table(Table),
+}
+
+/// Measures and numbers alike: a number is a measure that does not ask what is measured.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Measure {
+    Constant(Quantity),
+    Path(Vec<Way>, Sense),
+    Count(Domain),
+    Of(Aggregate, Domain, Box<Measure>),
+    Arithmetic(Operator, Box<Measure>, Box<Measure>),
+}
+
+/// What is counted or aggregated.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Domain {
+    /// What a path leads to from the thing that is measured; of those in a set.
+    Reached(Vec<Way>, Option<Box<Set>>),
+    Members(Box<Set>),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Table {
+    /// Of the first column: what the members are.
+    pub(super) title: String,
+    pub(super) of: Set,
+    pub(super) columns: Vec<Column>,
+    pub(super) order: Option<(Measure, Extreme)>,
+    /// Rows before the first that is given, and how many are given.
+    pub(super) slice: Option<(usize, usize)>,
+}
+
+/// A column and its title. A path's cells are the entities at its end.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Column {
+    pub(super) title: String,
+    pub(super) measure: Measure,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -92,16 +115,16 @@ pub(super) enum Set {
     Join(Way, Box<Set>),
     And(Vec<Set>),
     Or(Vec<Set>),
+    Except(Box<Set>, Box<Set>),
     Best {
-        extreme: Extreme,
+        rank: Rank,
         among: Box<Set>,
-        by: Vec<Way>,
-        sense: Sense,
+        by: Measure,
     },
     Compare {
-        test: Test,
-        by: Vec<Way>,
-        than: Quantity,
+        is: Comparison,
+        by: Measure,
+        than: Measure,
     },
     /// Begun by `last`, and not ended before `first`.
     At {
@@ -117,23 +140,9 @@ impl Plan {
     /// Ties a form to a graph. Names that the graph does not have are kept: the plan can be
     /// written as SPARQL, and to run it is an error that tells them.
     pub fn new(form: &Form, graph: &dyn Graph, now: Moment) -> Result<Self> {
-        let mut binder = Binder {
-            graph,
-            now,
-            missing: Vec::new(),
-        };
-        let (count, form) = match form {
-            Form::Count(of) => (true, &**of),
-            other => (false, other),
-        };
-        let set = if count {
-            binder.operand(form)?
-        } else {
-            binder.set(form)?
-        };
+        let mut binder = Binder::new(graph, now);
         Ok(Self {
-            set,
-            count,
+            root: binder.root(form)?,
             missing: binder.missing,
         })
     }
@@ -144,28 +153,128 @@ impl Plan {
         &self.missing
     }
 
-    /// Whether the answer is a number: the form is a `COUNT`.
+    /// Whether the answer is a number.
     pub fn counts(&self) -> bool {
-        self.count
+        matches!(self.root, Root::Number(_))
     }
 
     /// The entities that the form names, classes among them.
     pub fn entities(&self) -> Vec<EntityId> {
-        fn collect(set: &Set, found: &mut Vec<EntityId>) {
-            match set {
-                Set::Of(members) | Set::Instances(_, members) => found.extend(&members.ids),
-                Set::Join(_, of) => collect(of, found),
-                Set::And(all) | Set::Or(all) => all.iter().for_each(|s| collect(s, found)),
-                Set::Best { among, .. } => collect(among, found),
-                Set::At { set, .. } => collect(set, found),
-                Set::Compare { .. } => {}
+        let mut found = Vec::new();
+        let mut see = |set: &Set| {
+            if let Set::Of(members) | Set::Instances(_, members) = set {
+                found.extend(&members.ids);
+            }
+        };
+        match &self.root {
+            Root::Set(set) | Root::Any(set) => set.walk(&mut see),
+            Root::Number(number) => number.walk(&mut see),
+            Root::Is(_, a, b) => [a, b].into_iter().for_each(|n| n.walk(&mut see)),
+            Root::Table(table) => {
+                table.of.walk(&mut see);
+                for column in &table.columns {
+                    column.measure.walk(&mut see);
+                }
+                if let Some((by, _)) = &table.order {
+                    by.walk(&mut see);
+                }
             }
         }
-        let mut found = Vec::new();
-        collect(&self.set, &mut found);
         found.sort_unstable();
         found.dedup();
         found
+    }
+}
+
+impl Set {
+    /// This set and all within.
+    fn walk(&self, see: &mut dyn FnMut(&Set)) {
+        see(self);
+        match self {
+            Set::Of(_) | Set::Instances(..) => {}
+            Set::Join(_, of) | Set::At { set: of, .. } => of.walk(see),
+            Set::And(all) | Set::Or(all) => all.iter().for_each(|set| set.walk(see)),
+            Set::Except(of, not) => [of, not].into_iter().for_each(|set| set.walk(see)),
+            Set::Best { among, by, .. } => {
+                among.walk(see);
+                by.walk(see);
+            }
+            Set::Compare { by, than, .. } => [by, than].into_iter().for_each(|m| m.walk(see)),
+        }
+    }
+
+    /// Whether it holds for things that the graph may say nothing of, so that to compute it is to
+    /// look at everything: `(lt (HOW_MANY r) 5)` holds for what has none.
+    pub(super) fn is_open(&self) -> bool {
+        match self {
+            Set::Compare { is, by, than } => match (by, than) {
+                (Measure::Count(_), Measure::Constant(than)) => {
+                    is.holds(Quantity::Number(0.0).order(than))
+                }
+                _ => by.is_open() && (than.is_open() || than.is_closed()),
+            },
+            Set::And(all) => all.iter().all(Set::is_open),
+            Set::Or(all) => all.iter().any(Set::is_open),
+            Set::Except(of, _) | Set::At { set: of, .. } => of.is_open(),
+            Set::Best { .. } | Set::Of(_) | Set::Instances(..) | Set::Join(..) => false,
+        }
+    }
+}
+
+impl Measure {
+    fn walk(&self, see: &mut dyn FnMut(&Set)) {
+        match self {
+            Measure::Constant(_) | Measure::Path(..) => {}
+            Measure::Count(domain) => domain.walk(see),
+            Measure::Of(_, domain, by) => {
+                domain.walk(see);
+                by.walk(see);
+            }
+            Measure::Arithmetic(_, a, b) => [a, b].into_iter().for_each(|m| m.walk(see)),
+        }
+    }
+
+    /// As what its values are compared.
+    pub(super) fn sense(&self) -> Sense {
+        match self {
+            Measure::Constant(quantity) => quantity.sense(),
+            Measure::Path(_, sense) => *sense,
+            Measure::Of(aggregate, _, by) if !aggregate.adds() => by.sense(),
+            Measure::Count(_) | Measure::Of(..) | Measure::Arithmetic(..) => Sense::Number,
+        }
+    }
+
+    /// Whether it is a number: it does not ask what is measured.
+    pub(super) fn is_closed(&self) -> bool {
+        match self {
+            Measure::Constant(_) => true,
+            Measure::Path(..) => false,
+            Measure::Count(domain) | Measure::Of(_, domain, _) => {
+                matches!(domain, Domain::Members(_))
+            }
+            Measure::Arithmetic(_, a, b) => a.is_closed() && b.is_closed(),
+        }
+    }
+
+    /// Whether things have a value that the graph says nothing of.
+    pub(super) fn is_open(&self) -> bool {
+        match self {
+            Measure::Count(Domain::Reached(..)) => true,
+            Measure::Arithmetic(_, a, b) => {
+                let may_be = |m: &Measure| m.is_open() || m.is_closed();
+                !self.is_closed() && may_be(a) && may_be(b)
+            }
+            _ => false,
+        }
+    }
+}
+
+impl Domain {
+    fn walk(&self, see: &mut dyn FnMut(&Set)) {
+        match self {
+            Domain::Reached(_, None) => {}
+            Domain::Reached(_, Some(set)) | Domain::Members(set) => set.walk(see),
+        }
     }
 }
 
@@ -179,7 +288,7 @@ pub fn relation_called(name: &str, graph: &dyn Graph) -> Result<Option<RelationI
 }
 
 /// All that a name may mean, where it is not one relation's.
-fn relations_called(name: &str, graph: &dyn Graph) -> Result<Vec<RelationId>> {
+pub(super) fn relations_called(name: &str, graph: &dyn Graph) -> Result<Vec<RelationId>> {
     if let Some(found) = graph.relation_named(name)? {
         return Ok(vec![found]);
     }
@@ -214,7 +323,11 @@ pub fn sense_of(relation: RelationId, graph: &dyn Graph) -> Result<Option<Sense>
     sampled_sense(relation, false, graph)
 }
 
-fn sampled_sense(relation: RelationId, reversed: bool, graph: &dyn Graph) -> Result<Option<Sense>> {
+pub(super) fn sampled_sense(
+    relation: RelationId,
+    reversed: bool,
+    graph: &dyn Graph,
+) -> Result<Option<Sense>> {
     let (mut numbers, mut times, mut only_times) = (0, 0, 0);
     for triple in graph.with_relation(relation)?.take(SAMPLED_VALUES) {
         let triple = triple?;
@@ -231,326 +344,4 @@ fn sampled_sense(relation: RelationId, reversed: bool, graph: &dyn Graph) -> Res
         (0, _) => Some(Sense::Time),
         _ => Some(Sense::Number),
     })
-}
-
-struct Binder<'a> {
-    graph: &'a dyn Graph,
-    now: Moment,
-    missing: Vec<String>,
-}
-
-impl Binder<'_> {
-    fn set(&mut self, form: &Form) -> Result<Set> {
-        Ok(match form {
-            Form::Name(name) => Set::Of(self.members(name)?),
-            Form::Constant(constant) => Set::Of(self.constant_members(constant)?),
-            Form::Join(relation, of) => {
-                let way = self.way(relation)?;
-                match &**of {
-                    Form::Constant(constant) if !relation.reversed => self.equal(way, constant)?,
-                    of => Set::Join(way, Box::new(self.set(of)?)),
-                }
-            }
-            Form::And(all) => Set::And(
-                all.iter()
-                    .map(|operand| self.operand(operand))
-                    .collect::<Result<_>>()?,
-            ),
-            Form::Or(all) => Set::Or(
-                all.iter()
-                    .map(|operand| self.set(operand))
-                    .collect::<Result<_>>()?,
-            ),
-            Form::Count(_) => {
-                return Err(Error::FormSyntax {
-                    at: 1,
-                    reason: "`COUNT` stands inside a form, and a number is no set".into(),
-                });
-            }
-            Form::Best(extreme, of, by) => {
-                let among = Box::new(self.operand(of)?);
-                let by = self.ways(by)?;
-                let sense = self.sense(&by)?.unwrap_or(Sense::Number);
-                Set::Best {
-                    extreme: *extreme,
-                    among,
-                    by,
-                    sense,
-                }
-            }
-            Form::Compare(is, by, than) => {
-                let by = self.ways(by)?;
-                let than = self.quantity(than, &by)?;
-                Set::Compare {
-                    test: Test::Is(*is),
-                    by,
-                    than,
-                }
-            }
-            Form::At(of, relation, time) => {
-                let set = Box::new(self.operand(of)?);
-                let (start, end) = self.period(relation)?;
-                let value = time.value(self.now).time;
-                let moment = value.ok_or_else(|| Error::FormValue {
-                    value: time.to_string(),
-                    wanted: "a date",
-                })?;
-                Set::At {
-                    set,
-                    start,
-                    end,
-                    first: moment,
-                    last: moment.last(),
-                }
-            }
-        })
-    }
-
-    /// A form below a set operator, where a name is a class.
-    fn operand(&mut self, form: &Form) -> Result<Set> {
-        let Form::Name(name) = form else {
-            return self.set(form);
-        };
-        let members = self.members(name)?;
-        let mut ways = Vec::new();
-        for relation in type_relations(self.graph)? {
-            ways.push(Way {
-                relation: Some(relation),
-                term: self.graph.relation_term(relation)?,
-                reversed: false,
-            });
-        }
-        if ways.is_empty() {
-            self.miss("relation", "type");
-            ways.push(Way {
-                relation: None,
-                term: Term::Iri(TYPE_RELATIONS[0].into()),
-                reversed: false,
-            });
-        }
-        Ok(Set::Instances(ways, members))
-    }
-
-    fn miss(&mut self, what: &str, name: &str) {
-        let told = format!("{what} `{name}`");
-        if !self.missing.contains(&told) {
-            self.missing.push(told);
-        }
-    }
-
-    /// Reads on from `the graph has no`.
-    fn miss_of_several(&mut self, name: &str, several: &[RelationId]) -> Result<()> {
-        const TOLD: usize = 3;
-        let mut terms = Vec::new();
-        for &relation in several.iter().take(TOLD) {
-            terms.push(format!("`[{}]`", self.graph.relation_term(relation)?));
-        }
-        let more = if several.len() > TOLD { ", …" } else { "" };
-        let told = format!(
-            "single relation `{name}` but {}: write {}{more}",
-            several.len(),
-            terms.join(" or ")
-        );
-        if !self.missing.contains(&told) {
-            self.missing.push(told);
-        }
-        Ok(())
-    }
-
-    fn members(&mut self, name: &str) -> Result<Members> {
-        let mut ids = self.graph.entities_named(name, NameMatch::Exact)?;
-        if ids.is_empty() {
-            ids = self.graph.entities_named(name, NameMatch::Normalised)?;
-        }
-        if ids.is_empty() {
-            self.miss("entity", name);
-            return Ok(Members {
-                ids,
-                terms: vec![Term::Name(name.to_owned())],
-            });
-        }
-        let mut members = Members::default();
-        for id in ids {
-            let term = self.graph.entity_term(id)?;
-            // a blank node's label means nothing outside its file
-            if !matches!(term, Term::Blank(_)) {
-                members.ids.push(id);
-                members.terms.push(term);
-            }
-        }
-        Ok(members)
-    }
-
-    fn constant_members(&mut self, constant: &Constant) -> Result<Members> {
-        match constant {
-            Constant::Now => Err(Error::FormValue {
-                value: "NOW".into(),
-                wanted: "an entity",
-            }),
-            Constant::Bare(text) => self.members(text),
-            Constant::Literal(literal) => self.literal_members(literal),
-        }
-    }
-
-    /// What a literal is called. A language, or a datatype that is not that of text, means itself
-    /// alone where the graph has it, and never another.
-    fn literal_members(&mut self, literal: &Literal) -> Result<Members> {
-        let is_text = |kind: &LiteralKind| match kind {
-            LiteralKind::Plain => true,
-            LiteralKind::Language(_) => false,
-            LiteralKind::Typed(datatype) => datatype.strip_prefix(XSD) == Some("string"),
-        };
-        let found = self.members(&literal.value)?;
-        if is_text(&literal.kind) || found.ids.is_empty() {
-            return Ok(found);
-        }
-        let same = |kind: &LiteralKind| match (kind, &literal.kind) {
-            (LiteralKind::Language(a), LiteralKind::Language(b)) => a.eq_ignore_ascii_case(b),
-            (a, b) => a == b,
-        };
-        let kind = |term: &Term| match term {
-            Term::Literal(found) => Some(found.kind.clone()),
-            _ => None,
-        };
-        let is_there = found
-            .terms
-            .iter()
-            .any(|t| kind(t).is_some_and(|k| same(&k)));
-        let mut members = Members::default();
-        for (id, term) in found.ids.into_iter().zip(found.terms) {
-            let fits = match kind(&term) {
-                Some(kind) if is_there => same(&kind),
-                Some(kind) => is_text(&kind),
-                None => !is_there,
-            };
-            if fits {
-                members.ids.push(id);
-                members.terms.push(term);
-            }
-        }
-        if members.ids.is_empty() {
-            let term = Term::Literal(literal.clone());
-            self.miss("entity", &term.to_string());
-            members.terms.push(term);
-        }
-        Ok(members)
-    }
-
-    /// `(JOIN r constant)`.
-    fn equal(&mut self, way: Way, constant: &Constant) -> Result<Set> {
-        let value = constant.value(self.now);
-        if value == Value::default() {
-            return Ok(Set::Join(
-                way,
-                Box::new(Set::Of(self.constant_members(constant)?)),
-            ));
-        }
-        let by = vec![way];
-        let than = self.quantity(constant, &by)?;
-        Ok(Set::Compare {
-            test: Test::Equal,
-            by,
-            than,
-        })
-    }
-
-    fn quantity(&mut self, constant: &Constant, by: &[Way]) -> Result<Quantity> {
-        let value = constant.value(self.now);
-        let sense = match value.sense() {
-            Some(sense) => sense,
-            None => self.sense(by)?.unwrap_or(Sense::Number),
-        };
-        value.in_sense(sense).ok_or_else(|| Error::FormValue {
-            value: constant.to_string(),
-            wanted: "a number or a date",
-        })
-    }
-
-    fn sense(&self, by: &[Way]) -> Result<Option<Sense>> {
-        match by.last() {
-            Some(Way {
-                relation: Some(relation),
-                reversed,
-                ..
-            }) => sampled_sense(*relation, *reversed, self.graph),
-            _ => Ok(None),
-        }
-    }
-
-    fn ways(&mut self, by: &[Relation]) -> Result<Vec<Way>> {
-        by.iter().map(|relation| self.way(relation)).collect()
-    }
-
-    fn way(&mut self, relation: &Relation) -> Result<Way> {
-        let found = match relations_called(&relation.name, self.graph)?.as_slice() {
-            [one] => Some(*one),
-            [] => {
-                self.miss("relation", &relation.name);
-                None
-            }
-            several => {
-                self.miss_of_several(&relation.name, several)?;
-                None
-            }
-        };
-        Ok(Way {
-            relation: found,
-            term: match found {
-                Some(found) => self.graph.relation_term(found)?,
-                None => Term::Name(relation.name.clone()),
-            },
-            reversed: relation.reversed,
-        })
-    }
-
-    /// The relations of the beginning and of the end, one of which is given. Of several
-    /// counterparts (`end` has `start` and `begin`) it is the first that the graph has.
-    fn period(&mut self, given: &Relation) -> Result<(Option<Way>, Option<Way>)> {
-        let way = self.way(given)?;
-        let mut names = vec![given.name.clone()];
-        if let Some(found) = way.relation {
-            // a counterpart lies nearest by its identity
-            names.insert(0, self.graph.relation_term(found)?.to_string());
-            names.push(self.graph.relation_label(found)?.into_owned());
-        }
-        let mut is_end = None;
-        for (i, name) in names.into_iter().enumerate() {
-            // a label says less than a name that was understood
-            if i == 2 && is_end.is_some() {
-                break;
-            }
-            let cut = name.rfind(['.', '/', '#', ':']).map_or(0, |at| at + 1);
-            let (before, last) = name.split_at(cut);
-            let last = normalise(last);
-            for (start, end) in PERIODS {
-                let (other, ends) = match &last {
-                    last if *last == normalise(start) => (end, false),
-                    last if *last == normalise(end) => (start, true),
-                    _ => continue,
-                };
-                is_end.get_or_insert(ends);
-                if let Some(partner) = self.partner(&format!("{before}{other}"), given)? {
-                    return Ok(match ends {
-                        true => (Some(partner), Some(way)),
-                        false => (Some(way), Some(partner)),
-                    });
-                }
-            }
-        }
-        Ok(match is_end {
-            Some(true) => (None, Some(way)),
-            _ => (Some(way), None),
-        })
-    }
-
-    fn partner(&self, name: &str, given: &Relation) -> Result<Option<Way>> {
-        let Some(found) = relation_called(name, self.graph)? else {
-            return Ok(None);
-        };
-        Ok(Some(Way {
-            relation: Some(found),
-            term: self.graph.relation_term(found)?,
-            reversed: given.reversed,
-        }))
-    }
 }

@@ -4,8 +4,9 @@ use std::fmt::{self, Write};
 
 use wherefore_graph::{Literal, LiteralKind};
 
-use super::form::{Comparison, Constant, Extreme, Form, Relation};
-use super::parse::{is_bare_value, is_end_of_word};
+use super::form::{Comparison, Constant, Extreme, Form, Place, Rank, Relation, Table};
+use super::measure::{Measure, Number, Than};
+use super::pieces::{is_bare_value, is_end_of_word};
 use super::value::XSD;
 
 /// How a form is written.
@@ -29,27 +30,37 @@ impl fmt::Display for Form {
     }
 }
 
+/// What `Display` writes of a part of a form.
+fn plain(f: &mut fmt::Formatter<'_>, write: impl FnOnce(&mut Writer<'_>)) -> fmt::Result {
+    let mut out = String::new();
+    write(&mut Writer {
+        out: &mut out,
+        notation: Notation::Plain,
+    });
+    f.write_str(&out)
+}
+
 impl fmt::Display for Relation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut out = String::new();
-        Writer {
-            out: &mut out,
-            notation: Notation::Plain,
-        }
-        .relation(self);
-        f.write_str(&out)
+        plain(f, |writer| writer.relation(self))
     }
 }
 
 impl fmt::Display for Constant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut out = String::new();
-        Writer {
-            out: &mut out,
-            notation: Notation::Plain,
-        }
-        .constant(self);
-        f.write_str(&out)
+        plain(f, |writer| writer.constant(self))
+    }
+}
+
+impl fmt::Display for Measure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        plain(f, |writer| writer.measure(self))
+    }
+}
+
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        plain(f, |writer| writer.number(self))
     }
 }
 
@@ -152,48 +163,45 @@ impl Writer<'_> {
                 self.form(of);
                 self.close();
             }
-            Form::And(all) | Form::Or(all) => {
-                self.open(match form {
-                    Form::Or(_) => "OR",
-                    _ => "AND",
+            Form::And(all) => self.each("AND", all, Self::form),
+            Form::Or(all) => self.each("OR", all, Self::form),
+            Form::Except(of, not) => {
+                self.open("EXCEPT");
+                self.form(of);
+                self.out.push(' ');
+                self.form(not);
+                self.close();
+            }
+            Form::Best(Rank { extreme, place }, of, by) => {
+                self.open(match (place, extreme) {
+                    (Place::Best, Extreme::Largest) => "ARGMAX",
+                    (Place::Best, Extreme::Smallest) => "ARGMIN",
+                    (Place::First(_), Extreme::Largest) => "TOP",
+                    (Place::First(_), Extreme::Smallest) => "BOTTOM",
+                    (Place::Nth(_), Extreme::Largest) => "NTH",
+                    (Place::Nth(_), Extreme::Smallest) => "NTHLAST",
                 });
-                for (i, operand) in all.iter().enumerate() {
-                    if i > 0 {
-                        self.out.push(' ');
-                    }
-                    self.form(operand);
+                self.form(of);
+                self.out.push(' ');
+                self.measure(by);
+                if let Place::First(k) | Place::Nth(k) = place {
+                    let _ = write!(self.out, " {k}");
                 }
                 self.close();
             }
-            Form::Count(of) => {
-                self.open("COUNT");
-                self.form(of);
-                self.close();
-            }
-            Form::Best(extreme, of, by) => {
-                self.open(match extreme {
-                    Extreme::Largest => "ARGMAX",
-                    Extreme::Smallest => "ARGMIN",
-                });
-                self.form(of);
-                self.out.push(' ');
-                self.way(by);
-                self.close();
-            }
             Form::Compare(is, by, than) => {
-                self.open(match (self.notation, is) {
-                    (Notation::Plain | Notation::Named, Comparison::Less) => "lt",
-                    (Notation::Plain | Notation::Named, Comparison::AtMost) => "le",
-                    (Notation::Plain | Notation::Named, Comparison::Greater) => "gt",
-                    (Notation::Plain | Notation::Named, Comparison::AtLeast) => "ge",
-                    (Notation::Bracketed, Comparison::Less) => "LESS THAN",
-                    (Notation::Bracketed, Comparison::AtMost) => "LESS EQUAL",
-                    (Notation::Bracketed, Comparison::Greater) => "GREATER THAN",
-                    (Notation::Bracketed, Comparison::AtLeast) => "GREATER EQUAL",
-                });
-                self.way(by);
+                self.open(self.comparison(*is));
+                self.measure(by);
                 self.out.push(' ');
-                self.constant(than);
+                match than {
+                    Than::Number(number) => self.number(number),
+                    Than::Measure(measure) if measure.reads_as_number() => {
+                        self.open("ITS");
+                        self.measure(measure);
+                        self.close();
+                    }
+                    Than::Measure(measure) => self.measure(measure),
+                }
                 self.close();
             }
             Form::At(of, relation, time) => {
@@ -205,7 +213,123 @@ impl Writer<'_> {
                 self.constant(time);
                 self.close();
             }
+            Form::Number(number) => self.number(number),
+            Form::Any(of) => {
+                self.open("ANY");
+                self.form(of);
+                self.close();
+            }
+            Form::Is(is, a, b) => {
+                self.open("IS");
+                self.out.push_str(self.comparison(*is));
+                for number in [a, b] {
+                    self.out.push(' ');
+                    self.number(number);
+                }
+                self.close();
+            }
+            Form::Table(table) => self.table(table),
         }
+    }
+
+    /// An operator and its operands, which are all alike.
+    fn each<T>(&mut self, operator: &str, all: &[T], write: fn(&mut Self, &T)) {
+        self.open(operator);
+        for (i, operand) in all.iter().enumerate() {
+            if i > 0 {
+                self.out.push(' ');
+            }
+            write(self, operand);
+        }
+        self.close();
+    }
+
+    fn comparison(&self, is: Comparison) -> &'static str {
+        match (self.notation, is) {
+            (_, Comparison::Equal) => "eq",
+            (_, Comparison::NotEqual) => "ne",
+            (Notation::Plain | Notation::Named, Comparison::Less) => "lt",
+            (Notation::Plain | Notation::Named, Comparison::AtMost) => "le",
+            (Notation::Plain | Notation::Named, Comparison::Greater) => "gt",
+            (Notation::Plain | Notation::Named, Comparison::AtLeast) => "ge",
+            (Notation::Bracketed, Comparison::Less) => "LESS THAN",
+            (Notation::Bracketed, Comparison::AtMost) => "LESS EQUAL",
+            (Notation::Bracketed, Comparison::Greater) => "GREATER THAN",
+            (Notation::Bracketed, Comparison::AtLeast) => "GREATER EQUAL",
+        }
+    }
+
+    fn measure(&mut self, measure: &Measure) {
+        match measure {
+            Measure::Path(path) => self.way(path),
+            Measure::HowMany(path, of) => {
+                self.open("HOW_MANY");
+                self.way(path);
+                if let Some(of) = of {
+                    self.out.push(' ');
+                    self.form(of);
+                }
+                self.close();
+            }
+            Measure::Over(aggregate, path, by) => {
+                self.open(aggregate.word());
+                self.way(path);
+                self.out.push(' ');
+                self.measure(by);
+                self.close();
+            }
+            Measure::Arithmetic(operator, a, b) => {
+                self.each(operator.word(), &[a, b], |w, m| w.measure(m));
+            }
+            Measure::Constant(constant) => self.constant(constant),
+        }
+    }
+
+    fn number(&mut self, number: &Number) {
+        match number {
+            Number::Constant(constant) => self.constant(constant),
+            Number::Count(of) => {
+                self.open("COUNT");
+                self.form(of);
+                self.close();
+            }
+            Number::Of(aggregate, of, by) => {
+                self.open(aggregate.word());
+                self.form(of);
+                self.out.push(' ');
+                self.measure(by);
+                self.close();
+            }
+            Number::Arithmetic(operator, a, b) => {
+                self.each(operator.word(), &[a, b], |w, n| w.number(n));
+            }
+        }
+    }
+
+    fn table(&mut self, table: &Table) {
+        self.open("TABLE");
+        self.form(&table.of);
+        for column in &table.columns {
+            self.out.push(' ');
+            self.measure(column);
+        }
+        if let Some((by, first)) = &table.order {
+            self.out.push(' ');
+            self.open("ORDER");
+            self.measure(by);
+            self.out.push_str(match first {
+                Extreme::Largest => " desc",
+                Extreme::Smallest => " asc",
+            });
+            self.close();
+        }
+        if let Some((from, to)) = table.slice {
+            self.out.push(' ');
+            self.open("SLICE");
+            let _ = write!(self.out, "{from} {to}");
+            self.close();
+        }
+        self.close();
     }
 
     fn way(&mut self, way: &[Relation]) {
@@ -354,12 +478,12 @@ pub(crate) mod tests {
                 prop::collection::vec(inner.clone(), 2..4).prop_map(Form::And),
                 prop::collection::vec(inner.clone(), 2..4).prop_map(Form::Or),
                 (extreme, inner.clone(), way.clone()).prop_map(|(e, of, by)| Form::Best(
-                    e,
+                    e.into(),
                     Box::new(of),
-                    by
+                    by.into()
                 )),
                 (is.clone(), way.clone(), constant.clone())
-                    .prop_map(|(is, by, than)| Form::Compare(is, by, than)),
+                    .prop_map(|(is, by, than)| Form::Compare(is, by.into(), than.into())),
                 (inner, relation.clone(), constant.clone()).prop_map(|(of, r, t)| Form::At(
                     Box::new(of),
                     r,
@@ -368,7 +492,7 @@ pub(crate) mod tests {
             ]
         });
         (any::<bool>(), set).prop_map(|(count, set)| match count {
-            true => Form::Count(Box::new(set)),
+            true => set.counted(),
             false => set,
         })
     }

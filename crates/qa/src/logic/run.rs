@@ -4,7 +4,8 @@
 //! that looks smallest is computed first; the others are computed too where that is cheap, and
 //! else each member is tried. What was found out of a part of the form and an entity is remembered,
 //! so that no entity is tried twice. Time and the size of every set are limited. A graph that a
-//! service holds is not walked through: the form runs there, as SPARQL.
+//! service holds is not walked through: sets are computed there, as SPARQL, and what is calculated
+//! from their members is calculated here.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,13 +15,15 @@ use wherefore_graph::{
     Direction, EntityId, Error as GraphError, Graph, RelationId, Triple, edges_by_relation,
 };
 
-use super::form::{Comparison, Extreme};
-use super::plan::{Members, Plan, Set, Test, Way};
-use super::value::{Quantity, Sense, Value};
+use super::form::Comparison;
+use super::plan::{Members, Plan, Root, Set, Way};
+use super::sparql::members_query;
+use super::table::Rows;
+use super::value::{Quantity, Sense, Value, XSD};
 use crate::error::{Error, Result};
 
 /// Answers of a service whose triples are fetched together.
-const AHEAD: usize = 100;
+pub(super) const AHEAD: usize = 100;
 
 /// How long a form may run and how large its sets may grow.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,25 +47,66 @@ impl Default for RunLimits {
 }
 
 /// What a form came to.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
     /// The entities of its set, sorted.
     Entities(Vec<EntityId>),
-    /// How many there are, and which, sorted.
-    Number(usize, Vec<EntityId>),
+    /// The number, if there is one, and what was counted or aggregated, sorted.
+    Number(Option<Quantity>, Vec<EntityId>),
+    /// Yes or no, and what was looked for or counted, sorted.
+    Truth(bool, Vec<EntityId>),
+    /// Rows.
+    Table(Rows),
 }
 
 impl Outcome {
-    /// The entities, or those that were counted.
+    /// The entities: members, what was counted, or those of the rows.
     pub fn entities(&self) -> &[EntityId] {
         match self {
-            Outcome::Entities(entities) | Outcome::Number(_, entities) => entities,
+            Outcome::Entities(entities)
+            | Outcome::Number(_, entities)
+            | Outcome::Truth(_, entities) => entities,
+            Outcome::Table(rows) => &rows.members,
         }
     }
 
-    /// Whether there is nothing: no entity, or a count of 0.
+    /// Whether there is nothing: no entity, a count of 0, no number, no row. `No` is something.
     pub fn is_empty(&self) -> bool {
-        self.entities().is_empty()
+        match self {
+            Outcome::Number(None, _) => true,
+            Outcome::Truth(..) => false,
+            other => other.entities().is_empty(),
+        }
+    }
+
+    /// The identities of what is claimed: of the entities, or of the number, yes or no.
+    pub fn claims(&self, graph: &dyn Graph) -> Result<Vec<String>> {
+        let entities = match (self.computed(), self) {
+            (Some((_, id)), _) => return Ok(vec![id]),
+            (None, Outcome::Number(..)) => &[],
+            (None, other) => other.entities(),
+        };
+        let mut claims = Vec::with_capacity(entities.len());
+        for &entity in entities {
+            claims.push(graph.entity_term(entity)?.to_string());
+        }
+        Ok(claims)
+    }
+
+    /// A number or a truth value: as it is shown, and as a literal.
+    pub fn computed(&self) -> Option<(String, String)> {
+        let (name, text, datatype) = match self {
+            Outcome::Entities(_) | Outcome::Table(_) | Outcome::Number(None, _) => return None,
+            Outcome::Number(Some(value), _) => {
+                let (text, datatype) = value.literal();
+                (text.clone(), text, datatype)
+            }
+            Outcome::Truth(yes, _) => {
+                let name = if *yes { "yes" } else { "no" };
+                (name.to_owned(), yes.to_string(), format!("{XSD}boolean"))
+            }
+        };
+        Some((name, format!("\"{text}\"^^<{datatype}>")))
     }
 }
 
@@ -73,14 +117,13 @@ pub fn run(plan: &Plan, graph: &dyn Graph, limits: &RunLimits) -> Result<Outcome
 
 /// A plan on its way: what it comes to, and why.
 pub struct Runner<'a> {
-    plan: &'a Plan,
-    graph: &'a dyn Graph,
-    limits: &'a RunLimits,
+    pub(super) plan: &'a Plan,
+    pub(super) graph: &'a dyn Graph,
+    pub(super) limits: &'a RunLimits,
     begun: Instant,
     /// Edges that were looked at.
     looked: usize,
-    /// The extremes that were computed.
-    bests: HashMap<Node, Best>,
+    pub(super) known: Known,
     /// Which entities belong to which parts.
     held: Held,
     /// The same, without ways that meet the entities of its `around`.
@@ -90,8 +133,21 @@ pub struct Runner<'a> {
 /// A part of the plan, by where it lies: the plan does not move while it runs.
 type Node = usize;
 
-/// Members with the best value, sorted, each with the path to it.
-type Best = Arc<[(EntityId, Vec<Triple>)]>;
+/// The part of the plan.
+pub(super) fn node<T>(part: &T) -> Node {
+    std::ptr::from_ref(part).addr()
+}
+
+/// What was computed of whole parts.
+#[derive(Default)]
+pub(super) struct Known {
+    /// Members of a rank, sorted, each with the value that gave it.
+    pub(super) bests: HashMap<Node, Arc<[(EntityId, Quantity)]>>,
+    /// Numbers.
+    pub(super) numbers: HashMap<Node, Option<Quantity>>,
+    /// Sets that something is calculated from.
+    extensions: HashMap<Node, Arc<[EntityId]>>,
+}
 
 /// What is known of entities and parts.
 #[derive(Default)]
@@ -115,43 +171,68 @@ impl<'a> Runner<'a> {
             limits,
             begun: Instant::now(),
             looked: 0,
-            bests: HashMap::new(),
+            known: Known::default(),
             held: Held::default(),
             held_around: Held::default(),
         })
     }
 
-    /// What the form comes to. Where a service holds the graph, it runs there.
+    /// What the form comes to. Where a service holds the graph, its sets are computed there.
     pub fn run(&mut self) -> Result<Outcome> {
-        let entities = match self.run_there()? {
+        let plan = self.plan;
+        Ok(match &plan.root {
+            Root::Set(set) => Outcome::Entities(self.extension(set)?.to_vec()),
+            Root::Number(number) => {
+                Outcome::Number(self.number(number)?, self.contributors(&[number])?)
+            }
+            Root::Any(set) => {
+                let found = self.extension(set)?;
+                Outcome::Truth(!found.is_empty(), found.to_vec())
+            }
+            Root::Is(is, a, b) => {
+                let numbers = self.number(a)?.zip(self.number(b)?);
+                let yes = numbers.is_some_and(|(a, b)| is.holds(a.order(&b)));
+                Outcome::Truth(yes, self.contributors(&[a, b])?)
+            }
+            Root::Table(table) => Outcome::Table(self.rows(table)?),
+        })
+    }
+
+    /// The members of a set, computed once, and where the graph is.
+    pub(super) fn extension(&mut self, set: &Set) -> Result<Arc<[EntityId]>> {
+        if let Some(known) = self.known.extensions.get(&node(set)) {
+            return Ok(Arc::clone(known));
+        }
+        let members = match self.run_there(set)? {
             Some((entities, true)) => {
                 return Err(Error::FormTooLarge {
                     limit: entities.len(),
                 });
             }
-            Some((entities, false)) => {
-                // evidence is looked for next
+            Some((mut entities, false)) => {
+                entities.sort_unstable();
+                // what they are joined to is looked for next
                 let first = entities.len().min(AHEAD);
                 self.graph.prefetch(&entities[..first], Direction::Both)?;
                 entities
             }
-            None => self.members(&self.plan.set)?,
+            None => self.members(set)?,
         };
-        Ok(if self.plan.count {
-            Outcome::Number(entities.len(), entities)
-        } else {
-            Outcome::Entities(entities)
-        })
+        let members: Arc<[EntityId]> = members.into();
+        self.known
+            .extensions
+            .insert(node(set), Arc::clone(&members));
+        Ok(members)
     }
 
-    /// What a service makes of the form, if one holds the graph.
-    fn run_there(&self) -> Result<Option<(Vec<EntityId>, bool)>> {
+    /// What a service makes of a set, if one holds the graph.
+    fn run_there(&self, set: &Set) -> Result<Option<(Vec<EntityId>, bool)>> {
         /// Tells a service from other graphs where there is nothing to run.
         const NOTHING: &str = "SELECT ?x WHERE { ?x ?r ?y } LIMIT 0";
         if self.graph.store().is_some() {
             return Ok(None);
         }
-        match self.plan.members_sparql() {
+        match members_query(set) {
             Ok(query) => Ok(self.graph.run_there(&query, self.limits.rows)?),
             Err(too_long) => match self.graph.run_there(NOTHING, 1)? {
                 Some(_) => Err(too_long),
@@ -160,27 +241,18 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Triples that make an entity match: from the form's names to the entity, each part of an
-    /// `AND` after the other, then what was compared. Empty if it does not match, or if nothing
-    /// but its name makes it match.
-    pub fn evidence(&mut self, entity: EntityId) -> Result<Vec<Triple>> {
-        let mut found = Vec::new();
-        if self.holds(entity, &self.plan.set, &[])? {
-            self.tell(entity, &self.plan.set, &mut found)?;
-        }
-        let mut seen = std::collections::HashSet::new();
-        found.retain(|triple| seen.insert(*triple));
-        found.truncate(self.limits.evidence);
-        Ok(found)
-    }
-
     /// Whether an entity matches without a way that comes back through one of `named`, sorted: the
-    /// year of another film by the same director, and not of the film that was asked about.
+    /// year of another film by the same director, and not of the film that was asked about. What is
+    /// counted or stands in a table is never told apart.
     pub fn leads_on(&mut self, entity: EntityId, named: &[EntityId]) -> Result<bool> {
-        self.holds(entity, &self.plan.set, named)
+        let plan = self.plan;
+        match &plan.root {
+            Root::Set(set) => self.holds(entity, set, named),
+            _ => Ok(true),
+        }
     }
 
-    fn tick(&mut self, edges: usize) -> Result<()> {
+    pub(super) fn tick(&mut self, edges: usize) -> Result<()> {
         const BETWEEN: usize = 4096;
         let before = self.looked / BETWEEN;
         self.looked += edges + 1;
@@ -193,7 +265,7 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    fn bounded(&self, mut set: Vec<EntityId>) -> Result<Vec<EntityId>> {
+    pub(super) fn bounded(&self, mut set: Vec<EntityId>) -> Result<Vec<EntityId>> {
         set.sort_unstable();
         set.dedup();
         if set.len() > self.limits.rows {
@@ -204,7 +276,7 @@ impl<'a> Runner<'a> {
         Ok(set)
     }
 
-    fn members(&mut self, set: &Set) -> Result<Vec<EntityId>> {
+    pub(super) fn members(&mut self, set: &Set) -> Result<Vec<EntityId>> {
         match set {
             Set::Of(members) => Ok(members.ids.clone()),
             Set::Instances(ways, class) => {
@@ -228,11 +300,15 @@ impl<'a> Runner<'a> {
                 }
                 self.bounded(found)
             }
+            Set::Except(of, not) => {
+                let of = self.members(of)?;
+                self.kept(of, not, false)
+            }
             Set::Best { .. } => {
                 let best = self.best_of(set)?;
                 Ok(best.iter().map(|(entity, _)| *entity).collect())
             }
-            Set::Compare { test, by, than } => self.compared(*test, by, *than),
+            Set::Compare { .. } => self.compared(set),
             Set::At { set: of, .. } => {
                 let mut held = Vec::new();
                 for entity in self.members(of)? {
@@ -246,40 +322,41 @@ impl<'a> Runner<'a> {
     }
 
     fn intersection(&mut self, all: &[Set]) -> Result<Vec<EntityId>> {
-        /// What a member may cost to be tried, against what a set costs to be computed.
-        const TRY: usize = 8;
         let mut order: Vec<(usize, &Set)> = Vec::with_capacity(all.len());
         for set in all {
             order.push((self.estimate(set)?, set));
         }
         order.sort_by_key(|&(size, _)| size);
         let mut found: Option<Vec<EntityId>> = None;
-        for (size, set) in order {
+        for (_, set) in order {
             found = Some(match found {
                 None => self.members(set)?,
-                Some(found) if found.is_empty() => return Ok(found),
-                Some(mut found) if found.len() * TRY < size && is_local(set) => {
-                    let mut failed = None;
-                    found.retain(|&entity| match self.holds(entity, set, &[]) {
-                        Ok(holds) => holds && failed.is_none(),
-                        Err(error) => {
-                            failed = Some(error);
-                            false
-                        }
-                    });
-                    if let Some(error) = failed {
-                        return Err(error);
-                    }
-                    found
-                }
-                Some(mut found) => {
-                    let other = self.members(set)?;
-                    found.retain(|entity| other.binary_search(entity).is_ok());
-                    found
-                }
+                Some(found) => self.kept(found, set, true)?,
             });
         }
         Ok(found.unwrap_or_default())
+    }
+
+    /// Those that are in a set, or are not: each is tried, or all of the set is computed, whichever
+    /// looks cheaper.
+    fn kept(&mut self, mut of: Vec<EntityId>, set: &Set, inside: bool) -> Result<Vec<EntityId>> {
+        /// What a member may cost to be tried, against what a set costs to be computed.
+        const TRY: usize = 8;
+        if of.is_empty() {
+            return Ok(of);
+        }
+        if of.len().saturating_mul(TRY) < self.estimate(set)? && is_local(set) {
+            let mut kept = Vec::new();
+            for entity in of {
+                if self.holds(entity, set, &[])? == inside {
+                    kept.push(entity);
+                }
+            }
+            return Ok(kept);
+        }
+        let other = self.members(set)?;
+        of.retain(|entity| other.binary_search(entity).is_ok() == inside);
+        Ok(of)
     }
 
     /// About how many triples have to be looked at to compute the set.
@@ -311,10 +388,12 @@ impl<'a> Runner<'a> {
                 }
                 sum
             }
-            Set::Best { among, .. } => self.estimate(among)?,
-            Set::At { set, .. } => self.estimate(set)?,
-            // a whole relation
-            Set::Compare { .. } => usize::MAX,
+            Set::Best { among: of, .. } | Set::Except(of, _) | Set::At { set: of, .. } => {
+                self.estimate(of)?
+            }
+            // everything, or a whole relation
+            Set::Compare { .. } if set.is_open() => usize::MAX,
+            Set::Compare { .. } => usize::MAX - 1,
         })
     }
 
@@ -332,7 +411,12 @@ impl<'a> Runner<'a> {
     }
 
     /// The entities x with (x, r, y), or (y, r, x) for a reversed way, for the given y.
-    fn step_into(&mut self, way: &Way, ends: &[EntityId], found: &mut Vec<EntityId>) -> Result<()> {
+    pub(super) fn step_into(
+        &mut self,
+        way: &Way,
+        ends: &[EntityId],
+        found: &mut Vec<EntityId>,
+    ) -> Result<()> {
         let relation = relation_of(way)?;
         for &entity in ends {
             let row = if way.reversed {
@@ -358,7 +442,11 @@ impl<'a> Runner<'a> {
     }
 
     /// The triples by which an entity x is joined to some y along a way, with y.
-    fn steps_from(&mut self, entity: EntityId, way: &Way) -> Result<Vec<(EntityId, Triple)>> {
+    pub(super) fn steps_from(
+        &mut self,
+        entity: EntityId,
+        way: &Way,
+    ) -> Result<Vec<(EntityId, Triple)>> {
         let relation = relation_of(way)?;
         let row = if way.reversed {
             self.graph.incoming(entity)?
@@ -386,7 +474,11 @@ impl<'a> Runner<'a> {
     }
 
     /// The entities that several ways lead to, each with one path to it.
-    fn ends(&mut self, entity: EntityId, by: &[Way]) -> Result<Vec<(EntityId, Vec<Triple>)>> {
+    pub(super) fn ends(
+        &mut self,
+        entity: EntityId,
+        by: &[Way],
+    ) -> Result<Vec<(EntityId, Vec<Triple>)>> {
         let mut ends = vec![(entity, Vec::new())];
         for way in by {
             let mut next: Vec<(EntityId, Vec<Triple>)> = Vec::new();
@@ -404,110 +496,35 @@ impl<'a> Runner<'a> {
         Ok(ends)
     }
 
-    fn quantity(&self, entity: EntityId, sense: Sense) -> Result<Option<Quantity>> {
-        Ok(Value::of(&self.graph.entity_term(entity)?).in_sense(sense))
-    }
-
-    /// The members of a `Best`, computed once.
-    fn best_of(&mut self, set: &Set) -> Result<Best> {
-        let node: Node = std::ptr::from_ref(set).addr();
-        if let Some(known) = self.bests.get(&node) {
-            return Ok(Arc::clone(known));
-        }
-        let best = match set {
-            Set::Best {
-                extreme,
-                among,
-                by,
-                sense,
-            } => {
-                let among = self.members(among)?;
-                self.best(*extreme, &among, by, *sense)?
-            }
-            _ => Vec::new(),
-        };
-        let best: Best = best.into();
-        self.bests.insert(node, Arc::clone(&best));
-        Ok(best)
-    }
-
-    /// The members with the best value, with the path to it.
-    fn best(
-        &mut self,
-        extreme: Extreme,
-        among: &[EntityId],
-        by: &[Way],
-        sense: Sense,
-    ) -> Result<Vec<(EntityId, Vec<Triple>)>> {
-        let mut best: Option<Quantity> = None;
-        let mut kept: Vec<(EntityId, Vec<Triple>)> = Vec::new();
-        for &entity in among {
-            for (end, path) in self.ends(entity, by)? {
-                let Some(value) = self.quantity(end, sense)? else {
-                    continue;
-                };
-                let order = best.and_then(|best| value.order(&best));
-                let better = match (best, order, extreme) {
-                    (None, ..) => true,
-                    (_, Some(std::cmp::Ordering::Equal), _) => {
-                        if kept.last().is_none_or(|(last, _)| *last != entity) {
-                            kept.push((entity, path));
-                        }
-                        continue;
-                    }
-                    (_, Some(order), Extreme::Largest) => order.is_gt(),
-                    (_, Some(order), Extreme::Smallest) => order.is_lt(),
-                    (_, None, _) => false,
-                };
-                if better {
-                    best = Some(value);
-                    kept.clear();
-                    kept.push((entity, path));
-                }
-            }
-        }
-        Ok(kept)
-    }
-
-    /// Whatever has a value that passes a test.
-    fn compared(&mut self, test: Test, by: &[Way], than: Quantity) -> Result<Vec<EntityId>> {
-        let Some((last, before)) = by.split_last() else {
-            return Ok(Vec::new());
-        };
-        let mut found = Vec::new();
-        let mut passed: Option<(EntityId, bool)> = None;
-        for triple in self.graph.with_relation(relation_of(last)?)? {
-            let triple = triple?;
-            let (start, end) = match last.reversed {
-                true => (triple.tail, triple.head),
-                false => (triple.head, triple.tail),
-            };
-            self.tick(1)?;
-            let passes = match passed {
-                Some((known, passes)) if known == end => passes,
-                _ => passes(test, self.quantity(end, sense_of(than))?, than),
-            };
-            passed = Some((end, passes));
-            if passes {
-                found.push(start);
-            }
-        }
-        let mut found = self.bounded(found)?;
-        for way in before.iter().rev() {
+    /// The same without the paths.
+    pub(super) fn reached(&mut self, entity: EntityId, by: &[Way]) -> Result<Vec<EntityId>> {
+        let mut ends = vec![entity];
+        for way in by {
             let mut next = Vec::new();
-            self.step_into(way, &found, &mut next)?;
-            found = self.bounded(next)?;
+            for from in ends {
+                next.extend(self.steps_from(from, way)?.into_iter().map(|(to, _)| to));
+            }
+            ends = self.bounded(next)?;
         }
-        Ok(found)
+        Ok(ends)
+    }
+
+    pub(super) fn quantity(&self, entity: EntityId, sense: Sense) -> Result<Option<Quantity>> {
+        Ok(Value::of(&self.graph.entity_term(entity)?).in_sense(sense))
     }
 
     /// Whether an entity belongs to a set by a way that meets none of `around` (sorted) but at its
     /// beginning, without computing the set.
-    fn holds(&mut self, entity: EntityId, set: &Set, around: &[EntityId]) -> Result<bool> {
+    pub(super) fn holds(
+        &mut self,
+        entity: EntityId,
+        set: &Set,
+        around: &[EntityId],
+    ) -> Result<bool> {
         if let Set::Of(members) = set {
             return Ok(members.ids.binary_search(&entity).is_ok());
         }
-        let key: (Node, EntityId) = (std::ptr::from_ref(set).addr(), entity);
+        let key: (Node, EntityId) = (node(set), entity);
         if let Some(&known) = self.held(around).known.get(&key) {
             return Ok(known);
         }
@@ -572,14 +589,10 @@ impl<'a> Runner<'a> {
                 }
                 Ok(false)
             }
-            Set::Compare { test, by, than } => {
-                for (end, _) in self.ends(entity, by)? {
-                    if passes(*test, self.quantity(end, sense_of(*than))?, *than) {
-                        return Ok(true);
-                    }
-                }
-                Ok(false)
+            Set::Except(of, not) => {
+                Ok(self.holds(entity, of, around)? && !self.holds(entity, not, &[])?)
             }
+            Set::Compare { is, by, than } => Ok(self.passing(entity, *is, by, than)?.is_some()),
             Set::At { set: of, .. } => {
                 Ok(self.holds(entity, of, around)? && self.holds_at(entity, set)?)
             }
@@ -596,7 +609,7 @@ impl<'a> Runner<'a> {
     }
 
     /// The triples that tell when an entity holds; none if the time does not fit.
-    fn period(&mut self, entity: EntityId, set: &Set) -> Result<Option<Vec<Triple>>> {
+    pub(super) fn period(&mut self, entity: EntityId, set: &Set) -> Result<Option<Vec<Triple>>> {
         let Set::At {
             start,
             end,
@@ -617,7 +630,7 @@ impl<'a> Runner<'a> {
             let mut fits = steps.is_empty();
             for (value, triple) in steps {
                 let value = self.quantity(value, Sense::Time)?;
-                if passes(Test::Is(is), value, Quantity::Time(than)) {
+                if is.holds(value.and_then(|v| v.partial_cmp(&Quantity::Time(than)))) {
                     told.push(triple);
                     fits = true;
                     break;
@@ -629,70 +642,6 @@ impl<'a> Runner<'a> {
         }
         Ok(Some(told))
     }
-
-    /// Adds the triples that make a member one. Every step that is taken adds some, and enough are
-    /// told soon.
-    fn tell(&mut self, entity: EntityId, set: &Set, found: &mut Vec<Triple>) -> Result<()> {
-        if found.len() >= self.limits.evidence {
-            return Ok(());
-        }
-        match set {
-            Set::Of(_) => {}
-            Set::Instances(ways, class) => {
-                for way in ways {
-                    for (end, triple) in self.steps_from(entity, way)? {
-                        if class.ids.binary_search(&end).is_ok() {
-                            found.push(triple);
-                            return Ok(());
-                        }
-                    }
-                }
-            }
-            Set::Join(way, of) => {
-                for (end, triple) in self.steps_from(entity, way)? {
-                    if self.holds(end, of, &[])? {
-                        self.tell(end, of, found)?;
-                        found.push(triple);
-                        if found.len() >= self.limits.evidence {
-                            break;
-                        }
-                    }
-                }
-            }
-            Set::And(all) => {
-                for set in all {
-                    self.tell(entity, set, found)?;
-                }
-            }
-            Set::Or(all) => {
-                for set in all {
-                    if self.holds(entity, set, &[])? {
-                        return self.tell(entity, set, found);
-                    }
-                }
-            }
-            Set::Compare { test, by, than } => {
-                for (end, path) in self.ends(entity, by)? {
-                    if passes(*test, self.quantity(end, sense_of(*than))?, *than) {
-                        found.extend(path);
-                        return Ok(());
-                    }
-                }
-            }
-            Set::Best { among, .. } => {
-                self.tell(entity, among, found)?;
-                let best = self.best_of(set)?;
-                if let Ok(place) = best.binary_search_by_key(&entity, |(e, _)| *e) {
-                    found.extend(&best[place].1);
-                }
-            }
-            Set::At { set: of, .. } => {
-                self.tell(entity, of, found)?;
-                found.extend(self.period(entity, set)?.unwrap_or_default());
-            }
-        }
-        Ok(())
-    }
 }
 
 /// Whether membership can be tried entity by entity.
@@ -701,33 +650,14 @@ fn is_local(set: &Set) -> bool {
         Set::Best { .. } => false,
         Set::Join(_, of) => is_local(of),
         Set::And(all) | Set::Or(all) => all.iter().all(is_local),
+        Set::Except(of, not) => is_local(of) && is_local(not),
         Set::At { set, .. } => is_local(set),
         Set::Of(_) | Set::Instances(..) | Set::Compare { .. } => true,
     }
 }
 
-fn relation_of(way: &Way) -> Result<RelationId> {
+pub(super) fn relation_of(way: &Way) -> Result<RelationId> {
     way.relation.ok_or_else(|| Error::FormNames {
         names: vec![format!("relation `{}`", way.term)],
     })
-}
-
-fn sense_of(quantity: Quantity) -> Sense {
-    match quantity {
-        Quantity::Number(_) => Sense::Number,
-        Quantity::Time(_) => Sense::Time,
-    }
-}
-
-fn passes(test: Test, value: Option<Quantity>, than: Quantity) -> bool {
-    let Some(order) = value.and_then(|value| value.partial_cmp(&than)) else {
-        return false;
-    };
-    match test {
-        Test::Equal => order.is_eq(),
-        Test::Is(Comparison::Less) => order.is_lt(),
-        Test::Is(Comparison::AtMost) => order.is_le(),
-        Test::Is(Comparison::Greater) => order.is_gt(),
-        Test::Is(Comparison::AtLeast) => order.is_ge(),
-    }
 }

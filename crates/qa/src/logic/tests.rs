@@ -1,5 +1,9 @@
 //! Forms run on graphs: against SPARQL, and by hand.
 
+mod algebra;
+
+use std::collections::BTreeSet;
+
 use proptest::prelude::*;
 use wherefore_graph::sparql::{self, QueryAnswer, RdfTerm, SparqlOptions};
 use wherefore_graph::{
@@ -38,55 +42,143 @@ fn labels(graph: &dyn Graph, entities: &[EntityId]) -> Vec<String> {
 
 fn answers(form: &str, graph: &dyn Graph) -> Vec<String> {
     let outcome = run(&plan(form, graph), graph, &RunLimits::default()).unwrap();
-    match outcome {
-        Outcome::Entities(entities) => labels(graph, &entities),
-        Outcome::Number(number, _) => vec![number.to_string()],
+    match (outcome.computed(), outcome) {
+        (Some((text, _)), _) => vec![text],
+        (None, Outcome::Table(rows)) => {
+            let told = rows.told(graph, usize::MAX).unwrap();
+            let row = |row: &Vec<Vec<String>>| row.iter().map(|c| c.join("+")).collect::<Vec<_>>();
+            told.rows.iter().map(|r| row(r).join(" | ")).collect()
+        }
+        (None, Outcome::Number(..)) => vec![],
+        (None, outcome) => labels(graph, outcome.entities()),
     }
 }
 
-/// What SPARQL makes of a plan, as the terms that it shows. Nothing if its query is too long to be
-/// planned.
-fn by_sparql(plan: &Plan, store: &Store) -> Option<Vec<String>> {
-    let query = plan.sparql();
-    let rows = sparql::query(store, &query, &SparqlOptions::default(), |answer| {
-        let QueryAnswer::Rows(rows) = answer else {
-            panic!("no rows")
-        };
-        rows.map(|row| {
-            let row = row?;
-            let term = row.values()[0].clone().expect("the variable is bound");
-            Ok(match term {
-                RdfTerm::Literal(literal) if plan.counts() => literal.value().to_owned(),
-                term => term.to_string(),
-            })
-        })
-        .collect::<wherefore_graph::Result<Vec<_>>>()
-    });
-    match rows {
-        Ok(mut rows) => {
-            rows.sort();
-            Some(rows)
+/// What a form comes to, as both ways of running it show it.
+#[derive(Clone, Debug, PartialEq)]
+enum Shown {
+    Terms(Vec<String>),
+    Number(Option<Quantity>),
+    Truth(bool),
+    /// In their order; each with the sets of its cells.
+    Rows(Vec<(String, Vec<BTreeSet<String>>)>),
+}
+
+/// The same, but for the last digits of numbers.
+fn agree(a: &Shown, b: &Shown) -> bool {
+    match (a, b) {
+        (Shown::Number(Some(Quantity::Number(a))), Shown::Number(Some(Quantity::Number(b)))) => {
+            a == b || (a - b).abs() <= 1e-9 * a.abs().max(b.abs())
         }
+        (Shown::Number(Some(a)), Shown::Number(Some(b))) => {
+            a.order(b).is_some_and(std::cmp::Ordering::is_eq)
+        }
+        (a, b) => a == b,
+    }
+}
+
+/// A value as both show it.
+fn cell(value: Quantity) -> String {
+    match value {
+        Quantity::Number(n) => format!("{:.8e}", n + 0.0),
+        Quantity::Time(t) => t.in_utc().to_string(),
+    }
+}
+
+fn term(entity: EntityId, store: &Store) -> String {
+    match store.entity_term(entity).unwrap() {
+        wherefore_graph::Term::Iri(iri) => format!("<{iri}>"),
+        wherefore_graph::Term::Name(name) => format!("<{}>", sparql::name_iri(&name)),
+        other => other.to_string(),
+    }
+}
+
+/// What SPARQL makes of a plan. Nothing if its query is too long to be planned.
+fn by_sparql(plan: &Plan, store: &Store) -> Option<Shown> {
+    let query = plan.sparql();
+    let value = |text: &str| {
+        let value = Value::of_text(text);
+        let time = value.time.filter(|_| text.contains('T'));
+        time.map(Quantity::Time)
+            .or(value.number.map(Quantity::Number))
+    };
+    let shown = sparql::query(store, &query, &SparqlOptions::default(), |answer| {
+        let rows = match answer {
+            QueryAnswer::Rows(rows) => rows,
+            QueryAnswer::Boolean(yes) => return Ok(Shown::Truth(yes)),
+            _ => panic!("no rows"),
+        };
+        let rows = rows
+            .map(|row| Ok(row?.values().to_vec()))
+            .collect::<wherefore_graph::Result<Vec<Vec<Option<RdfTerm>>>>>()?;
+        Ok(match &plan.root {
+            plan::Root::Number(_) => Shown::Number(rows.first().and_then(|row| match &row[0] {
+                Some(RdfTerm::Literal(literal)) => value(literal.value()),
+                _ => None,
+            })),
+            plan::Root::Table(table) => {
+                let mut shown: Vec<(String, Vec<BTreeSet<String>>)> = Vec::new();
+                for row in rows {
+                    let member = row[0].clone().unwrap().to_string();
+                    if shown.last().is_none_or(|(last, _)| *last != member) {
+                        shown.push((member, vec![BTreeSet::new(); row.len() - 1]));
+                    }
+                    let (_, cells) = shown.last_mut().unwrap();
+                    for (i, part) in row.iter().skip(1).enumerate() {
+                        let is_path = matches!(table.columns[i].measure, plan::Measure::Path(..));
+                        cells[i].extend(part.as_ref().map(|part| match part {
+                            RdfTerm::Literal(literal) if !is_path => {
+                                value(literal.value()).map(cell).unwrap()
+                            }
+                            part => part.to_string(),
+                        }));
+                    }
+                }
+                Shown::Rows(shown)
+            }
+            _ => {
+                let mut terms: Vec<String> = (rows.into_iter())
+                    .map(|row| row[0].clone().expect("the variable is bound").to_string())
+                    .collect();
+                terms.sort();
+                Shown::Terms(terms)
+            }
+        })
+    });
+    match shown {
+        Ok(shown) => Some(shown),
         Err(wherefore_graph::Error::SparqlRefused { .. }) => None,
         Err(error) => panic!("{error}\n{query}"),
     }
 }
 
-/// What running comes to, as the terms that SPARQL would show.
-fn by_running(plan: &Plan, store: &Store) -> Vec<String> {
-    match run(plan, store, &RunLimits::default()).unwrap() {
-        Outcome::Number(number, _) => vec![number.to_string()],
+/// What running comes to.
+fn by_running(plan: &Plan, store: &Store) -> Shown {
+    shown(run(plan, store, &RunLimits::default()).unwrap(), store)
+}
+
+fn shown(outcome: Outcome, store: &Store) -> Shown {
+    match outcome {
+        Outcome::Number(number, _) => Shown::Number(number),
+        Outcome::Truth(yes, _) => Shown::Truth(yes),
+        Outcome::Table(rows) => {
+            let cells = |row: &Vec<Vec<Cell>>| {
+                let texts = |cell_of: &Vec<Cell>| {
+                    let text = |part: &Cell| match part {
+                        Cell::Entity(entity) => term(*entity, store),
+                        Cell::Value(value) => cell(*value),
+                    };
+                    cell_of.iter().map(text).collect()
+                };
+                row.iter().map(texts).collect()
+            };
+            let members = rows.members.iter().map(|&member| term(member, store));
+            Shown::Rows(members.zip(rows.cells.iter().map(cells)).collect())
+        }
         Outcome::Entities(entities) => {
-            let mut shown: Vec<String> = entities
-                .iter()
-                .map(|&entity| match store.entity_term(entity).unwrap() {
-                    wherefore_graph::Term::Iri(iri) => format!("<{iri}>"),
-                    wherefore_graph::Term::Name(name) => format!("<{}>", sparql::name_iri(&name)),
-                    other => other.to_string(),
-                })
-                .collect();
-            shown.sort();
-            shown
+            let mut terms: Vec<String> = entities.iter().map(|&e| term(e, store)).collect();
+            terms.sort();
+            Shown::Terms(terms)
         }
     }
 }
@@ -549,6 +641,14 @@ fn any_lines() -> impl Strategy<Value = String> {
 
 /// Forms over the names of [`any_lines`].
 fn any_runnable() -> impl Strategy<Value = Form> {
+    (any::<bool>(), any_set()).prop_map(|(count, set)| match count {
+        true => set.counted(),
+        false => set,
+    })
+}
+
+/// Sets over the names of [`any_lines`].
+fn any_set() -> impl Strategy<Value = Form> {
     let relation = ((0..3u8), any::<bool>()).prop_map(|(r, reversed)| Relation {
         name: format!("r{r}"),
         reversed,
@@ -584,10 +684,14 @@ fn any_runnable() -> impl Strategy<Value = Form> {
     let class = (0..2u8).prop_map(|c| Form::Name(format!("C{c}")));
     let leaf = prop_oneof![
         (relation.clone(), entity).prop_map(|(r, e)| e.joined(r)),
-        (is, way.clone(), constant.clone()).prop_map(|(is, by, c)| Form::Compare(is, by, c)),
+        (is, way.clone(), constant.clone()).prop_map(|(is, by, c)| Form::Compare(
+            is,
+            by.into(),
+            c.into()
+        )),
         (valued.clone(), constant).prop_map(|(r, c)| Form::Constant(c).joined(r)),
     ];
-    let set = leaf.prop_recursive(3, 12, 3, move |inner| {
+    leaf.prop_recursive(3, 12, 3, move |inner| {
         let operand = prop_oneof![3 => inner.clone(), 1 => class.clone()];
         let extreme = prop_oneof![Just(Extreme::Largest), Just(Extreme::Smallest)];
         prop_oneof![
@@ -595,9 +699,9 @@ fn any_runnable() -> impl Strategy<Value = Form> {
             prop::collection::vec(operand.clone(), 2..4).prop_map(Form::And),
             prop::collection::vec(inner.clone(), 2..4).prop_map(Form::Or),
             (extreme, operand.clone(), way.clone()).prop_map(|(e, of, by)| Form::Best(
-                e,
+                e.into(),
                 Box::new(of),
-                by
+                by.into()
             )),
             (operand, valued.clone(), time.clone()).prop_map(|(of, r, t)| Form::At(
                 Box::new(of),
@@ -605,10 +709,6 @@ fn any_runnable() -> impl Strategy<Value = Form> {
                 t
             )),
         ]
-    });
-    (any::<bool>(), set).prop_map(|(count, set)| match count {
-        true => Form::Count(Box::new(set)),
-        false => set,
     })
 }
 

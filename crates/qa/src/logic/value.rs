@@ -15,7 +15,7 @@ use std::cmp::Ordering;
 
 use wherefore_graph::{Literal, LiteralKind, Term};
 
-use super::form::{Constant, Form};
+use super::form::{Comparison, Constant, Form};
 
 /// The namespace of the datatypes.
 pub(crate) const XSD: &str = "http://www.w3.org/2001/XMLSchema#";
@@ -95,7 +95,50 @@ impl PartialOrd for Quantity {
     }
 }
 
+impl Comparison {
+    /// Whether values in this order compare so; those that do not compare never do.
+    pub(super) fn holds(self, order: Option<Ordering>) -> bool {
+        order.is_some_and(|order| match self {
+            Comparison::Less => order.is_lt(),
+            Comparison::AtMost => order.is_le(),
+            Comparison::Greater => order.is_gt(),
+            Comparison::AtLeast => order.is_ge(),
+            Comparison::Equal => order.is_eq(),
+            Comparison::NotEqual => order.is_ne(),
+        })
+    }
+}
+
 impl Quantity {
+    /// As what it is compared.
+    pub fn sense(&self) -> Sense {
+        match self {
+            Quantity::Number(_) => Sense::Number,
+            Quantity::Time(_) => Sense::Time,
+        }
+    }
+
+    /// The number, if it is one.
+    pub fn number(&self) -> Option<f64> {
+        match self {
+            Quantity::Number(number) => Some(*number),
+            Quantity::Time(_) => None,
+        }
+    }
+
+    /// As a literal of RDF: its text and its datatype.
+    pub fn literal(&self) -> (String, String) {
+        let (text, local) = match self {
+            Quantity::Number(number) => {
+                let text = shown(*number);
+                let whole = text.bytes().all(|b| b.is_ascii_digit() || b == b'-');
+                (text, if whole { "integer" } else { "double" })
+            }
+            Quantity::Time(time) => time.shortest(),
+        };
+        (text, format!("{XSD}{local}"))
+    }
+
     /// The order of extremes, which leaves nothing undecided: a time without a zone is one in UTC.
     pub(super) fn order(&self, other: &Self) -> Option<Ordering> {
         match (self, other) {
@@ -103,6 +146,24 @@ impl Quantity {
                 Some((a.seconds, a.nanos).cmp(&(b.seconds, b.nanos)))
             }
             (a, b) => a.partial_cmp(b),
+        }
+    }
+}
+
+impl std::fmt::Display for Quantity {
+    /// A number with at most 15 significant digits; a time as long as its text said.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.literal().0)
+    }
+}
+
+/// A number with at most 15 significant digits: what 64 bits hold of any decimal.
+fn shown(number: f64) -> String {
+    match number {
+        n if n.is_infinite() => if n > 0.0 { "INF" } else { "-INF" }.to_owned(),
+        n => {
+            let rounded: f64 = format!("{n:.14e}").parse().unwrap_or(n);
+            format!("{}", rounded + 0.0)
         }
     }
 }
@@ -272,6 +333,31 @@ impl Moment {
             nanos: 0,
             zoned: false,
             until,
+        }
+    }
+
+    /// In UTC where it has no zone.
+    pub(super) fn in_utc(self) -> Self {
+        Self {
+            zoned: true,
+            ..self
+        }
+    }
+
+    /// As long as its text was, with the datatype of that: a year is `1994`.
+    fn shortest(self) -> (String, &'static str) {
+        let whole = self.to_string();
+        let day = self.until - self.seconds == 86_399 && self.seconds.rem_euclid(86_400) == 0;
+        let (_, month, date) = civil_from_days(self.seconds.div_euclid(86_400));
+        let clock = self.seconds.rem_euclid(86_400) == 0 && !self.zoned && self.nanos == 0;
+        // from the end: `T00:00:00`, then `-01` of the day, then `-01` of the month
+        let cut = |letters: usize| whole[..whole.len() - letters].to_owned();
+        let days = (self.until - self.seconds) / 86_400;
+        match days {
+            364.. if clock && month == 1 && date == 1 => (cut(15), "gYear"),
+            27.. if clock && date == 1 => (cut(12), "gYearMonth"),
+            0 if clock && day => (cut(9), "date"),
+            _ => (whole, "dateTime"),
         }
     }
 

@@ -1,8 +1,9 @@
 //! Answers without a language model: what the retriever's logical form gives.
 //!
 //! ```text
-//! answers    = the entities that the form matches, or the number that it counts
-//! rationale  = the triples that made each match; of a count, those of all that was counted
+//! answers    = the entities that the form matches, or the number, yes or no that it comes to
+//! rationale  = the triples that made each match; of a number, those of all that was counted or
+//!              added up; of a yes, those of a witness; of a no, what the graph says instead
 //! confidence = the form's, less for what is reached through the form's own entities alone
 //! ```
 
@@ -70,19 +71,22 @@ impl Reasoner for LogicalForm {
                 form: form.form.clone(),
                 english: form.english.clone(),
                 sparql: form.sparql.clone(),
+                table: form.table.clone(),
             }),
             ..told
         };
-        if let Some(count) = form.count {
-            let mut counted: Vec<usize> = form
-                .answers
-                .iter()
-                .flat_map(|a| path(&a.evidence))
-                .collect();
-            counted.sort_unstable();
-            counted.dedup();
-            let counted = Computed::count(count, form.confidence, counted);
-            conclusion.computed.push(counted);
+        if let Some((name, id)) = &form.computed {
+            let counted = form.answers.iter().flat_map(|a| &a.evidence);
+            let grounds: Vec<Triple> = counted.chain(&form.grounds).copied().collect();
+            let mut path = path(&grounds);
+            path.sort_unstable();
+            path.dedup();
+            conclusion.computed.push(Computed {
+                name: name.clone(),
+                id: id.clone(),
+                confidence: form.confidence,
+                path,
+            });
             return Ok(conclusion);
         }
         conclusion.answers = form

@@ -73,9 +73,11 @@ pub struct RunForm {
     pub english: String,
     /// As SPARQL.
     pub sparql: String,
+    /// What it came to, where that is a table.
+    pub table: Option<crate::answer::Table>,
 }
 
-/// A computed answer: a count.
+/// A computed answer: a number, or yes or no.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Computed {
     /// As it is shown.

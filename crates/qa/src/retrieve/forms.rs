@@ -215,6 +215,18 @@ impl Running {
                 Err(error) if error.code() == "out-of-time" => continue,
                 Err(error) => return Err(error),
             };
+            let mut came_to = CameTo {
+                computed: outcome.computed(),
+                ..CameTo::default()
+            };
+            if let Outcome::Truth(..) = outcome {
+                came_to.grounds = match runner.grounds() {
+                    Ok(grounds) => grounds,
+                    Err(error) if error.code() == "out-of-time" => continue,
+                    Err(error) => return Err(error),
+                };
+                return answered(&candidate, &plan, came_to, topics, notes, graph);
+            }
             let named = plan.entities();
             let is_set = !matches!(candidate.form, Form::Join(..));
             let mut kept: Vec<EntityId> = (outcome.entities().iter().copied())
@@ -224,8 +236,8 @@ impl Running {
                 kept.extend(outcome.entities());
             }
             if kept.is_empty() {
-                if matches!(outcome, Outcome::Number(..)) && zero.is_none() {
-                    zero = Some((candidate, plan));
+                if came_to.computed.is_some() && zero.is_none() {
+                    zero = Some((candidate, plan, came_to));
                 }
                 continue;
             }
@@ -255,15 +267,15 @@ impl Running {
                 let left = format!("{} of {} answers are given", given.len(), kept.len());
                 notes.push(left);
             }
-            let count = match outcome {
-                Outcome::Number(number, _) => Some(number),
-                Outcome::Entities(_) => None,
-            };
-            return answered(&candidate, &plan, count, given, topics, notes, graph);
+            if let Outcome::Table(rows) = &outcome {
+                came_to.table = Some(rows.told(graph, self.answers)?);
+            }
+            came_to.answers = given;
+            return answered(&candidate, &plan, came_to, topics, notes, graph);
         }
         match zero {
-            Some((candidate, plan)) => {
-                answered(&candidate, &plan, Some(0), Vec::new(), topics, notes, graph)
+            Some((candidate, plan, came_to)) => {
+                answered(&candidate, &plan, came_to, topics, notes, graph)
             }
             None => Ok(ScoredTriples {
                 notes,
@@ -273,12 +285,20 @@ impl Running {
     }
 }
 
+/// What a form came to, as [`FormAnswer`] has it.
+#[derive(Default)]
+struct CameTo {
+    computed: Option<(String, String)>,
+    grounds: Vec<Triple>,
+    table: Option<crate::answer::Table>,
+    answers: Vec<FormedAnswer>,
+}
+
 /// The evidence of a form as a subgraph.
 fn answered(
     candidate: &Candidate,
     plan: &Plan,
-    count: Option<usize>,
-    answers: Vec<FormedAnswer>,
+    came_to: CameTo,
     topics: &[EntityId],
     notes: Vec<String>,
     graph: &dyn Graph,
@@ -287,7 +307,14 @@ fn answered(
     roots.extend(topics);
     roots.sort_unstable();
     roots.dedup();
-    let mut triples: Vec<Triple> = answers.iter().flat_map(|a| a.evidence.clone()).collect();
+    let CameTo {
+        computed,
+        grounds,
+        table,
+        answers,
+    } = came_to;
+    let told = answers.iter().flat_map(|a| &a.evidence).chain(&grounds);
+    let mut triples: Vec<Triple> = told.copied().collect();
     triples.sort_unstable();
     triples.dedup();
     let subgraph = Subgraph::from_triples(&roots, &triples);
@@ -312,7 +339,9 @@ fn answered(
             english: candidate.form.english(graph)?,
             sparql: plan.sparql(),
             confidence: score,
-            count,
+            computed,
+            grounds,
+            table,
             answers,
             ..FormAnswer::default()
         }),

@@ -102,8 +102,13 @@ pub struct FormAnswer {
     pub sparql: String,
     /// Between 0 and 1.
     pub confidence: f32,
-    /// The number that was asked for; `answers` are what was counted then.
-    pub count: Option<usize>,
+    /// The number, or yes or no: as it is shown, and as a literal. `answers` are what was counted
+    /// or added up then.
+    pub computed: Option<(String, String)>,
+    /// The triples that prove a yes or no.
+    pub grounds: Vec<Triple>,
+    /// The rows, where it gives a table.
+    pub table: Option<crate::answer::Table>,
     /// What matches, each with the triples that made it match.
     pub answers: Vec<FormedAnswer>,
     /// The forms that a model wrote, best first, before names were mended.

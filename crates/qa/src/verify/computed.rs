@@ -11,7 +11,7 @@ use wherefore_graph::{EntityId, Graph, Hop, RelationId, Triple};
 
 use super::names::entities_with_id;
 use super::triples::relation_with_id;
-use super::{Check, Subject};
+use super::{Check, Subject, count_id};
 use crate::answer::{Answer, Computation, Operation, RelationPath, RelationStep, TypeTest};
 use crate::error::Result;
 use crate::logic::{self, Form, Moment, Outcome, RunLimits, run};
@@ -32,8 +32,8 @@ const MAX_CHOICE: usize = 1_000_000;
 pub(super) struct Recomputed {
     /// How it is called in reasons: `the logical form` or `the computation`.
     pub(super) by: &'static str,
-    /// The number, if things are counted.
-    pub(super) number: Option<usize>,
+    /// The number, or yes or no, if one is computed: as it is shown, and its identity.
+    pub(super) value: Option<(String, String)>,
     /// Labels of what is given, by identity.
     pub(super) entities: HashMap<String, String>,
     /// The triples that were walked, where these alone can prove it.
@@ -59,6 +59,10 @@ pub(super) fn recomputed(
                 ));
             }
         }
+    }
+    if answer.logical_form.is_none() && answer.table.is_some() {
+        let detail = "there is no logical form that gives it";
+        checks.push(Check::failed(Subject::Table, detail));
     }
     Ok(match (&answer.logical_form, &answer.computation) {
         (Some(form), None) => Some(by_form(form, answer, graph, checks)?),
@@ -126,17 +130,27 @@ fn by_form(
     }
     let outcome = run(&plan, graph, &RunLimits::default())?;
     checks.push(Check::passed(Subject::Form, "it was run again"));
-    let number = match outcome {
-        Outcome::Number(number, _) => Some(number),
-        Outcome::Entities(_) => None,
+    let told = match (&outcome, &answer.table) {
+        (Outcome::Table(rows), Some(saved)) => Some(rows.told(graph, saved.rows.len())?),
+        _ => None,
     };
-    let given = match number {
-        Some(_) => &[],
-        None => outcome.entities(),
+    if answer.table != told {
+        let detail = "it is not what the logical form gives";
+        checks.push(Check::failed(Subject::Table, detail));
+    } else if told.is_some() {
+        checks.push(Check::passed(
+            Subject::Table,
+            "it is what the logical form gives",
+        ));
+    }
+    let value = outcome.computed();
+    let given = match (&value, &outcome) {
+        (Some(_), _) | (None, Outcome::Number(..)) => &[],
+        (None, other) => other.entities(),
     };
     Ok(Ok(Recomputed {
         by: "the logical form",
-        number,
+        value,
         entities: labelled(given, answer, graph)?,
         walked: None,
     }))
@@ -287,7 +301,7 @@ fn by_plan(
     };
     Ok(Ok(Recomputed {
         by: "the computation",
-        number,
+        value: number.map(|number| (number.to_string(), count_id(number))),
         entities: labelled(given, answer, graph)?,
         walked: Some(triples.into_iter().collect()),
     }))

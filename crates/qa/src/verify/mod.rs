@@ -93,6 +93,8 @@ pub enum Subject {
     Sparql,
     /// The form in words.
     Reading,
+    /// Its table.
+    Table,
     /// How its answers were computed.
     Computation,
     /// Whether this is the graph that was asked.
@@ -344,13 +346,12 @@ impl Proof<'_> {
         if !used().all(walked) {
             return Some(format!("{by} does not use the triples of its rationale"));
         }
-        if let Some(number) = given.number {
-            let is_number =
-                saved.computed && saved.id == count_id(number) && saved.name == number.to_string();
-            if !is_number {
-                return Some(format!("{by} gives {number}"));
+        if let Some((name, id)) = &given.value {
+            if !(saved.computed && saved.id == *id && saved.name == *name) {
+                return Some(format!("{by} gives {name}"));
             }
-            let proved = number == 0 || !saved.rationale.is_empty();
+            // nothing proves that there is nothing
+            let proved = matches!(name.as_str(), "0" | "no") || !saved.rationale.is_empty();
             return (!proved).then(|| "it has no rationale".to_owned());
         }
         if saved.computed {

@@ -197,6 +197,7 @@ pub fn settle(
         trace: conclusion.trace,
         logical_form: conclusion.form.as_ref().map(|f| f.form.clone()),
         reading: conclusion.form.as_ref().map(|f| f.english.clone()),
+        table: (conclusion.form.as_ref()).and_then(|f| f.table.clone()),
         sparql: conclusion.form.map(|f| f.sparql),
         computation: conclusion.computation.filter(|_| answered),
         written_forms: conclusion.written_forms,

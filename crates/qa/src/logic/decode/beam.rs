@@ -533,9 +533,11 @@ mod tests {
     /// Constants where the machine offers none: as operands, `NOW` outside of `TC`, quotes in
     /// comparisons, numbers as times.
     fn has_odd_constant(form: &Form) -> bool {
-        use crate::logic::{Constant, Moment};
+        use crate::logic::{Constant, Moment, Number, Than};
         let odd_here = match form {
-            Form::Compare(_, _, c) => !matches!(c, Constant::Bare(_)),
+            Form::Compare(_, _, c) => {
+                !matches!(c, Than::Number(Number::Constant(Constant::Bare(_))))
+            }
             Form::At(of, _, c) => {
                 matches!(**of, Form::Constant(_))
                     || !match c {
@@ -551,9 +553,12 @@ mod tests {
             Form::Join(_, of) => matches!(**of, Form::Constant(Constant::Now)),
             Form::And(all) => all.len() > 3 || all.iter().any(|f| matches!(f, Form::Constant(_))),
             Form::Or(_) => true,
-            Form::Count(of) | Form::Best(_, of, _) => matches!(**of, Form::Constant(_)),
+            Form::Number(Number::Count(of)) | Form::Best(_, of, _) => {
+                matches!(**of, Form::Constant(_))
+            }
             Form::Name(_) | Form::Constant(_) => false,
+            _ => true,
         };
-        odd_here || form.operands().any(has_odd_constant)
+        odd_here || form.operands().into_iter().any(has_odd_constant)
     }
 }

@@ -1,14 +1,15 @@
 //! The machine that knows which byte may follow.
 //!
 //! It accepts what [`Form`](crate::logic::Form) prints in the plain notation, with one space where
-//! a space stands, but for `OR`, which no benchmark writes: a stack of what is still to come, and the name or constant that is being
-//! written. Every prefix that it accepts can be finished, but for dates that no calendar has.
+//! a space stands, of the operators that benchmarks have (`JOIN`, `AND`, `COUNT`, `ARGMAX`, `ARGMIN`,
+//! `lt`, `le`, `gt`, `ge`, `TC`): a stack of what is still to come, and the name or constant that is
+//! being written. Every prefix that it accepts can be finished, but for dates that no calendar has.
 
 use std::sync::Arc;
 
 use super::trie::Trie;
 use crate::logic::form::MAX_DEPTH;
-use crate::logic::parse::is_bare_value;
+use crate::logic::pieces::is_bare_value;
 use crate::logic::{bracketed_name, written_name};
 
 /// Which names may stand in a place.

@@ -311,7 +311,11 @@ impl<'a> Search<'a> {
         if let Some(best) = &self.cues.best {
             for (relation, score) in self.attributes(&best.hints, None)? {
                 let by = vec![Relation::new(self.relation_name(relation)?)];
-                let all = Form::Compare(Comparison::AtLeast, by, Constant::Bare("0".into()));
+                let all = Form::Compare(
+                    Comparison::AtLeast,
+                    by.into(),
+                    Constant::Bare("0".into()).into(),
+                );
                 sets.push(Candidate {
                     form: all,
                     score: 0.3 * score,
@@ -351,8 +355,9 @@ impl<'a> Search<'a> {
             let mut longer = Vec::new();
             for (relation, score) in self.bounded_by(group[0])? {
                 let by = vec![Relation::new(self.relation_name(relation)?)];
-                let forms = (group.iter())
-                    .map(|bound| Form::Compare(bound.is, by.clone(), bound.than.clone()));
+                let forms = (group.iter()).map(|bound| {
+                    Form::Compare(bound.is, by.clone().into(), bound.than.clone().into())
+                });
                 for (so_far, so_good) in &compared {
                     let all = so_far.iter().cloned().chain(forms.clone()).collect();
                     longer.push((all, so_good * score));
@@ -449,7 +454,11 @@ impl<'a> Search<'a> {
             for set in &sets {
                 // a value alone has no extreme
                 found.push(Candidate {
-                    form: Form::Best(best.extreme, Box::new(set.form.clone()), vec![by.clone()]),
+                    form: Form::Best(
+                        best.extreme.into(),
+                        Box::new(set.form.clone()),
+                        vec![by.clone()].into(),
+                    ),
                     score: set.score * score,
                 });
             }
@@ -553,7 +562,7 @@ fn blanked(text: &str, spans: impl Iterator<Item = (usize, usize)>) -> String {
 fn counted(sets: &[Candidate], factor: f32) -> Vec<Candidate> {
     sets.iter()
         .map(|set| Candidate {
-            form: Form::Count(Box::new(set.form.clone())),
+            form: set.form.clone().counted(),
             score: set.score * factor,
         })
         .collect()

@@ -1,0 +1,134 @@
+//! Tables: a row for each member of a set.
+
+use wherefore_graph::{Direction, EntityId, Graph};
+
+use super::evaluate::{first, order};
+use super::form::Extreme;
+use super::plan::{Measure, Table};
+use super::run::{AHEAD, Runner};
+use super::value::Quantity;
+use crate::answer;
+use crate::error::{Error, Result};
+
+/// The rows of a table.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Rows {
+    /// The titles of all columns. In the first stands the member itself.
+    pub columns: Vec<String>,
+    /// What the rows are about, in their order; sorted where there is none.
+    pub members: Vec<EntityId>,
+    /// For each row, for each further column, what stands in it.
+    pub cells: Vec<Vec<Vec<Cell>>>,
+    /// Rows before the slice and behind it.
+    pub left_out: usize,
+}
+
+impl Rows {
+    /// The table in words; at most so many rows.
+    pub fn told(&self, graph: &dyn Graph, most: usize) -> Result<answer::Table> {
+        let mut rows = Vec::with_capacity(self.members.len().min(most));
+        for (&member, cells) in self.members.iter().zip(&self.cells).take(most) {
+            let mut row = vec![vec![graph.entity_label(member)?.into_owned()]];
+            for cell in cells {
+                let mut texts = Vec::with_capacity(cell.len());
+                for part in cell {
+                    texts.push(match part {
+                        Cell::Entity(entity) => graph.entity_label(*entity)?.into_owned(),
+                        Cell::Value(value) => value.to_string(),
+                    });
+                }
+                row.push(texts);
+            }
+            rows.push(row);
+        }
+        Ok(answer::Table {
+            columns: self.columns.clone(),
+            left_out: self.left_out + self.members.len() - rows.len(),
+            rows,
+        })
+    }
+}
+
+/// One of the things that stand in a cell.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Cell {
+    /// What a path leads to.
+    Entity(EntityId),
+    /// A value of a measure.
+    Value(Quantity),
+}
+
+impl Runner<'_> {
+    pub(super) fn rows(&mut self, table: &Table) -> Result<Rows> {
+        let all = self.extension(&table.of)?;
+        let mut members = match &table.order {
+            None => all.to_vec(),
+            Some((by, extreme)) => self.ordered(&all, by, *extreme)?,
+        };
+        if let Some((before, many)) = table.slice {
+            members.drain(..before.min(members.len()));
+            members.truncate(many);
+        }
+        let mut filled = 0;
+        let mut cells = Vec::with_capacity(members.len());
+        for things in members.chunks(AHEAD) {
+            self.graph.prefetch(things, Direction::Both)?;
+            for &thing in things {
+                let mut row = Vec::with_capacity(table.columns.len());
+                for column in &table.columns {
+                    let cell: Vec<Cell> = match &column.measure {
+                        Measure::Path(ways, _) => {
+                            let ends = self.reached(thing, ways)?;
+                            ends.into_iter().map(Cell::Entity).collect()
+                        }
+                        measure => {
+                            let values = self.values(Some(thing), measure)?;
+                            values.into_iter().map(Cell::Value).collect()
+                        }
+                    };
+                    filled += cell.len();
+                    row.push(cell);
+                }
+                if filled > self.limits.rows {
+                    return Err(Error::FormTooLarge {
+                        limit: self.limits.rows,
+                    });
+                }
+                cells.push(row);
+            }
+        }
+        Ok(Rows {
+            columns: std::iter::once(&table.title)
+                .chain(table.columns.iter().map(|c| &c.title))
+                .cloned()
+                .collect(),
+            left_out: all.len() - members.len(),
+            members,
+            cells,
+        })
+    }
+
+    /// By the largest or smallest value of each; what has none comes last, equal ones as they come.
+    fn ordered(
+        &mut self,
+        all: &[EntityId],
+        by: &Measure,
+        extreme: Extreme,
+    ) -> Result<Vec<EntityId>> {
+        let mut rated: Vec<(Option<Quantity>, EntityId)> = Vec::with_capacity(all.len());
+        for things in all.chunks(AHEAD) {
+            self.graph.prefetch(things, Direction::Both)?;
+            for &thing in things {
+                rated.push((first(&self.values(Some(thing), by)?, extreme), thing));
+            }
+        }
+        rated.sort_by(|(a, _), (b, _)| match (a, b) {
+            (Some(a), Some(b)) => match extreme {
+                Extreme::Largest => order(b, a),
+                Extreme::Smallest => order(a, b),
+            },
+            (a, b) => b.is_some().cmp(&a.is_some()),
+        });
+        Ok(rated.into_iter().map(|(_, thing)| thing).collect())
+    }
+}
