@@ -56,7 +56,7 @@ impl<'a> Binder<'a> {
                 if sense.is_none() {
                     (first, sense) = self.number(a, other)?;
                 }
-                let sense = sense.or(other).unwrap_or(Sense::Number);
+                let sense = common(sense, other, form)?;
                 for number in [&mut first, &mut second] {
                     self.settle(number, sense, form)?;
                 }
@@ -139,7 +139,7 @@ impl<'a> Binder<'a> {
                 // a constant says as what it is meant
                 let sense = match &than {
                     Measure::Constant(than) => than.sense(),
-                    _ => sense.or(other).unwrap_or(Sense::Number),
+                    _ => common(sense, other, form)?,
                 };
                 self.settle(&mut by, sense, form)?;
                 self.settle(&mut than, sense, form)?;
@@ -254,12 +254,7 @@ impl<'a> Binder<'a> {
                 return self.settle(by, sense, form);
             }
             other if other.sense() == sense => {}
-            _ => {
-                return Err(Error::FormValue {
-                    value: form.to_string(),
-                    wanted: "a comparison of numbers with numbers or of times with times",
-                });
-            }
+            _ => return Err(no_comparison(form)),
         }
         Ok(())
     }
@@ -512,6 +507,21 @@ fn arithmetic(
     }
     let [a, b] = sides.map(|(side, _)| Box::new(side));
     Ok((Measure::Arithmetic(operator, a, b), Some(Sense::Number)))
+}
+
+/// As what both sides of a comparison are read; numbers where neither is known.
+fn common(a: Option<Sense>, b: Option<Sense>, form: &Form) -> Result<Sense> {
+    match (a, b) {
+        (Some(a), Some(b)) if a != b => Err(no_comparison(form)),
+        (a, b) => Ok(a.or(b).unwrap_or(Sense::Number)),
+    }
+}
+
+fn no_comparison(form: &Form) -> Error {
+    Error::FormValue {
+        value: form.to_string(),
+        wanted: "a comparison of numbers with numbers or of times with times",
+    }
 }
 
 fn no_number(written: &impl std::fmt::Display) -> Error {
