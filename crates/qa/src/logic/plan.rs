@@ -211,7 +211,7 @@ impl Set {
                 (Measure::Count(_), Measure::Constant(than)) => {
                     is.holds(Quantity::Number(0.0).order(than))
                 }
-                _ => by.is_open() && (than.is_open() || than.is_closed()),
+                _ => [by, than].iter().all(|m| m.is_open() || m.is_closed()),
             },
             Set::And(all) => all.iter().all(Set::is_open),
             Set::Or(all) => all.iter().any(Set::is_open),
