@@ -26,7 +26,7 @@ fn a_form_is_told_translated_and_run() {
     assert_eq!(
         text(&done.stdout),
         "form     (JOIN (R won) (JOIN (R mascot_of) Sluggerrr))\n\
-         english  the won of the mascot of of Sluggerrr\n\
+         english  things that (things that Sluggerrr is a mascot of) have as won\n\
          sparql   SELECT DISTINCT ?x WHERE {\n           \
            ?y1 <name:won> ?x .\n           \
            <name:Sluggerrr> <name:mascot_of> ?y1 .\n         \

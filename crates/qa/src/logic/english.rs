@@ -1,42 +1,85 @@
 //! A form in plain English.
 //!
 //! ```text
-//! (JOIN (R r) S)   the r of S                (JOIN r S)     those whose r is S
-//! (AND S T)        S, those whose …          (COUNT S)      the number of S
-//! (ARGMAX S p)     the one with the largest p among S
-//! (TOP S m 3)      the 3 with the largest m among S
-//! (NTH S m 2)      the one with the second largest m among S
-//! (lt m N)         those whose m is less than N    (lt m m')      those whose m is less than their m'
-//! (EXCEPT S T)     S except T                (TC S r t)     S, as of t
-//! (HOW_MANY r)     number of its r           (SUM r m)      total m of all its r
-//! (ADD m m')       m plus m'                 (SUM S m)      the total m of S
-//! (ANY S)          whether there is any S    (IS lt N M)    whether N is less than M
-//! (TABLE S m m')   for S: the m and the m'
+//! class               countries                       (JOIN (R capital) [France])  the capital of France
+//! (JOIN capital S)    things whose capital is S       (AND country (JOIN …))       countries whose …
+//! (JOIN borders S)    things with borders: S          (EXCEPT S T)                 S other than T
+//! (ARGMAX S m)        the country with the largest m  (NTH S m 2)                  the country with the second largest m
+//! (TOP S m 3)         the 3 countries with the largest m [among those …]
+//! (lt m N)            things whose m is less than N   (lt m m')                    things whose m is less than their m'
+//! (HOW_MANY city)     number of cities                (SUM city m)                 total m of its cities
+//! (DIV m m')          ratio of m to m'                (SUM S m)                    the total m of S
+//! (COUNT S)           how many S; the number of S     (TC S r t)                   S, as of t
+//! (ANY S)             whether there are any S         (IS lt N M)                  whether N is less than M
+//! (TABLE S m m')      for each S: the m and the m'
 //! ```
 //!
-//! What has a comma, an *or* or an *also* of its own stands in parentheses inside of others, so that
-//! no two forms read the same.
+//! A relation is told by its label, which may be anything. One that reads as a single noun is said
+//! of its owner (*whose capital is Paris*, *the capital of France*), as are *member of* (*members of
+//! the EU*) and *located in* (*located in France*). Whatever else it is, a verb or a plural, it
+//! stands as a title: *with borders: Germany*, *that the Giants have as won*.
+//!
+//! What would seem to belong to something else stands in parentheses, so that no two forms read the
+//! same.
 
 use wherefore_graph::Graph;
 use wherefore_graph::names::local_part;
 
-use super::form::{Comparison, Constant, Extreme, Form, Place, Relation, Table};
+use super::form::{Comparison, Constant, Extreme, Form, Place, Rank, Relation, Table};
 use super::measure::{Aggregate, Measure, Number, Operator, Than};
 use super::plan::{relation_called, sense_of};
 use super::value::Sense;
 use crate::error::Result;
+use crate::words::{is_past, opened};
+
+/// Labels whose extremes have words of their own: of the largest, and of the smallest.
+const SUPERLATIVES: [(&str, &str, &str); 4] = [
+    ("age", "oldest", "youngest"),
+    ("depth", "deepest", "shallowest"),
+    ("elevation", "highest", "lowest"),
+    ("length", "longest", "shortest"),
+];
+
+/// Words that a label ends in where its tail is to be said next.
+const PREPOSITIONS: [&str; 12] = [
+    "as", "at", "by", "for", "from", "in", "into", "of", "on", "to", "under", "with",
+];
+
+/// Past forms that say, with a preposition, what was done to something: *born in*.
+const PARTICIPLES: [&str; 20] = [
+    "based",
+    "born",
+    "buried",
+    "built",
+    "composed",
+    "contained",
+    "derived",
+    "filmed",
+    "found",
+    "held",
+    "headquartered",
+    "located",
+    "made",
+    "named",
+    "published",
+    "recorded",
+    "released",
+    "situated",
+    "spoken",
+    "used",
+];
 
 impl Form {
     /// The form in words, with the graph's labels for its names.
     pub fn english(&self, graph: &dyn Graph) -> Result<String> {
-        Speaker { graph }.form(self)
+        Speaker { graph }.root(self)
     }
 }
 
 impl Measure {
     /// The measure in words, to be said after *the*.
     pub fn english(&self, graph: &dyn Graph) -> Result<String> {
-        Speaker { graph }.measure(self)
+        Speaker { graph }.measure(self, Of::One, true)
     }
 }
 
@@ -44,139 +87,451 @@ struct Speaker<'a> {
     graph: &'a dyn Graph,
 }
 
+/// Whether one thing is spoken of or several.
+#[derive(Clone, Copy, PartialEq)]
+enum Of {
+    One,
+    Many,
+}
+
+impl Of {
+    fn pick(self, one: &'static str, many: &'static str) -> &'static str {
+        match self {
+            Of::One => one,
+            Of::Many => many,
+        }
+    }
+
+    fn it(self) -> &'static str {
+        self.pick("it", "them")
+    }
+
+    fn its(self) -> &'static str {
+        self.pick("its", "their")
+    }
+
+    fn is(self) -> &'static str {
+        self.pick("is", "are")
+    }
+
+    fn has(self) -> &'static str {
+        self.pick("has", "have")
+    }
+
+    fn thing(self) -> &'static str {
+        self.pick("thing", "things")
+    }
+}
+
+/// What a relation's label reads as.
+enum Shape {
+    /// `capital`.
+    Noun,
+    /// `borders`: a plural, or a verb.
+    Several,
+    /// `member of`: what stands before the *of*.
+    NounOf(String),
+    /// `located in`.
+    Participle,
+    /// `won`, `plays in`.
+    Other,
+}
+
+struct Label {
+    text: String,
+    shape: Shape,
+}
+
+/// A phrase, and whether more than one thing is said in it: these then stand in parentheses where
+/// something else follows or is said with it.
+struct Phrase {
+    text: String,
+    is_joined: bool,
+}
+
 impl Speaker<'_> {
-    fn form(&self, form: &Form) -> Result<String> {
+    fn root(&self, form: &Form) -> Result<String> {
+        match form {
+            Form::Name(name) => self.entity(name),
+            Form::Number(Number::Count(of)) => Ok(match self.indefinite(of)? {
+                Some(several) => format!("how many {several}"),
+                None => {
+                    let of = self.set(of, true)?;
+                    format!(
+                        "how many of {}",
+                        of.strip_prefix("those of ").unwrap_or(&of)
+                    )
+                }
+            }),
+            Form::Number(number) => self.number(number),
+            Form::Any(of) => self.whether(of),
+            Form::Is(is, a, b) => self.whether_so(*is, a, b),
+            Form::Table(table) => self.table(table),
+            set => self.set(set, true),
+        }
+    }
+
+    /// A set where a name is a class; whether it is the `last` that is said.
+    fn set(&self, form: &Form, last: bool) -> Result<String> {
+        match self.noun(form, Of::Many, last)? {
+            Some(noun) => Ok(noun.text),
+            None => self.definite(form, last),
+        }
+    }
+
+    /// A set where a name is a class, in parentheses where it has conditions or several parts.
+    fn closed(&self, form: &Form) -> Result<String> {
+        let text = self.set(form, true)?;
         Ok(match form {
-            Form::Name(name) => self.entity(name)?,
-            Form::Constant(constant) => spoken(constant),
-            Form::Join(relation, of) => {
-                let name = self.relation(relation)?;
-                let of = self.within(of, |f| reaches_on(f) && !matches!(f, Form::Best(..)))?;
-                match relation.reversed {
-                    true => format!("the {name} of {of}"),
-                    false => format!("those whose {name} is {of}"),
-                }
+            Form::Name(_) | Form::Constant(_) => text,
+            Form::Join(..) if !self.is_condition(form)? => text,
+            Form::Or(all) if all.len() == 1 => text,
+            _ => format!("({text})"),
+        })
+    }
+
+    /// Classes and conditions: a noun without an article, and what is true of it.
+    fn noun(&self, form: &Form, of: Of, last: bool) -> Result<Option<Phrase>> {
+        let joined = |text: String, is_joined: bool| Some(Phrase { text, is_joined });
+        Ok(match form {
+            Form::Name(class) => joined(self.class(class, of)?, false),
+            Form::Except(class, not) if matches!(**class, Form::Name(_)) => {
+                let class = self.set_of(class, of)?;
+                joined(format!("{class} other than {}", self.others(not)?), true)
             }
-            Form::And(all) => {
-                // what leads somewhere first, then what must also be true of it
-                let is_condition = |form: &&Form| {
-                    matches!(form, Form::Compare(..))
-                        || matches!(form, Form::Join(r, _) if !r.reversed)
-                };
-                let mut parts = Vec::with_capacity(all.len());
-                for form in all.iter().filter(|f| !is_condition(f)) {
-                    parts.push(match form {
-                        Form::Name(_) => self.operand(form)?,
-                        form => self.within(form, reaches_on)?,
-                    });
+            Form::And(all) => match self.head(all)? {
+                Head::Class(at) => {
+                    let class = self.set_of(&all[at], of)?;
+                    let rest = all.iter().enumerate().filter(|(i, _)| *i != at);
+                    let rest: Vec<&Form> = rest.map(|(_, form)| form).collect();
+                    let conditions = self.conditions(&rest, of, last)?;
+                    joined(format!("{class} {conditions}"), rest.len() > 1)
                 }
-                for form in all.iter().filter(is_condition) {
-                    let text = self.form(form)?;
-                    parts.push(if parts.is_empty() {
-                        text
-                    } else {
-                        text.replacen("those whose", "whose", 1)
-                    });
+                Head::Things => {
+                    let rest: Vec<&Form> = all.iter().collect();
+                    let conditions = self.conditions(&rest, of, last)?;
+                    joined(format!("{} {conditions}", of.thing()), rest.len() > 1)
                 }
-                let mut text = parts.remove(0);
-                for part in parts {
-                    let joint = if part.starts_with("whose") {
-                        ", "
-                    } else {
-                        " that are also "
-                    };
-                    text = format!("{text}{joint}{part}");
-                }
-                text
+                Head::Other(_) => None,
+            },
+            form => (self.condition(form, of, last)?).map(|condition| Phrase {
+                text: format!("{} {}", of.thing(), condition.text),
+                is_joined: condition.is_joined,
+            }),
+        })
+    }
+
+    fn head(&self, all: &[Form]) -> Result<Head> {
+        if let Some(at) = all.iter().position(|form| matches!(form, Form::Name(_))) {
+            return Ok(Head::Class(at));
+        }
+        for (at, form) in all.iter().enumerate() {
+            if !self.is_condition(form)? {
+                return Ok(Head::Other(at));
             }
-            Form::Or(all) => {
-                if let [one] = all.as_slice() {
-                    return self.form(one);
-                }
-                let parts: Vec<String> = (all.iter())
-                    .map(|f| self.within(f, |f| reaches_on(f) || matches!(f, Form::Join(..))))
-                    .collect::<Result<_>>()?;
-                parts.join(" or ")
+        }
+        Ok(Head::Things)
+    }
+
+    /// Whether a form says what is true of things, and not which they are.
+    fn is_condition(&self, form: &Form) -> Result<bool> {
+        Ok(match form {
+            Form::Compare(..) => true,
+            Form::Join(relation, _) => !relation.reversed || !self.relation(relation)?.is_noun(),
+            Form::Or(all) => all.len() > 1 && self.are_conditions(all)?,
+            _ => false,
+        })
+    }
+
+    fn are_conditions(&self, all: &[Form]) -> Result<bool> {
+        for form in all {
+            if !self.is_condition(form)? {
+                return Ok(false);
             }
-            Form::Except(of, not) => {
-                let [of, not] = [self.member(of)?, self.member(not)?];
-                format!("{of} except {not}")
+        }
+        Ok(true)
+    }
+
+    fn set_of(&self, form: &Form, of: Of) -> Result<String> {
+        match form {
+            Form::Name(class) => self.class(class, of),
+            form => self.set(form, false),
+        }
+    }
+
+    /// What is true of a thing, to be said after it: `whose capital is Paris`.
+    fn condition(&self, form: &Form, of: Of, last: bool) -> Result<Option<Phrase>> {
+        let text = match form {
+            Form::Join(relation, to) if !relation.reversed => {
+                let label = self.relation(relation)?;
+                let (to, _) = self.object(to, last, true)?;
+                label.is(&to, of)
             }
-            Form::Best(rank, of, by) => {
-                let degree = degree(rank.extreme, self.sense(by)?);
-                let by = self.phrase(by)?;
-                let of = self.operand(of)?;
-                match rank.place {
-                    Place::Best => format!("the one with the {degree} {by} among {of}"),
-                    Place::First(k) => format!("the {k} with the {degree} {by} among {of}"),
-                    Place::Nth(k) => {
-                        format!(
-                            "the one with the {} {degree} {by} among {of}",
-                            ordinal(k.get())
-                        )
-                    }
+            Form::Join(relation, from) => {
+                let label = self.relation(relation)?;
+                if label.is_noun() {
+                    return Ok(None);
                 }
+                let (from, number) = self.object(from, false, false)?;
+                format!("that {}", label.leads(&from, number))
             }
             Form::Compare(is, by, than) => {
                 let is = compared(*is, self.sense(by)?);
                 let than = match than {
-                    Than::Number(number) => self.side(number)?,
-                    Than::Measure(measure) => format!("their {}", self.measure(measure)?),
+                    Than::Number(number) => self.than(number, by, last)?,
+                    Than::Measure(measure) => self.own(measure, of, last)?,
                 };
-                format!("those whose {} is {is}{than}", self.measure(by)?)
+                match by {
+                    Measure::Path(path) if path.len() == 1 && !path[0].reversed => {
+                        self.relation(&path[0])?.stands(&format!("{is}{than}"))
+                    }
+                    by => format!("whose {} is {is}{than}", self.measure(by, of, false)?),
+                }
             }
-            Form::Number(number) => self.number(number)?,
-            Form::Any(of) => self.whether(of)?,
-            Form::Is(is, a, b) => {
-                let sense = match self.sense_of_number(a)? {
-                    Some(sense) => Some(sense),
-                    None => self.sense_of_number(b)?,
-                };
-                let [a, b] = [self.side(a)?, self.side(b)?];
-                format!("whether {a} is {}{b}", compared(*is, sense))
+            Form::Or(all) if self.is_condition(form)? => {
+                let mut parts = Vec::with_capacity(all.len());
+                for (i, form) in all.iter().enumerate() {
+                    let last = last && i + 1 == all.len();
+                    if let Some(part) = self.condition(form, of, last)? {
+                        parts.push(part.text_within());
+                    }
+                }
+                let text = parts.join(" or ");
+                return Ok(Some(Phrase {
+                    text,
+                    is_joined: true,
+                }));
             }
-            Form::Table(table) => self.table(table)?,
+            _ => return Ok(None),
+        };
+        Ok(Some(Phrase {
+            text,
+            is_joined: false,
+        }))
+    }
+
+    /// All that is true of a thing.
+    fn conditions(&self, all: &[&Form], of: Of, last: bool) -> Result<String> {
+        let mut parts = Vec::with_capacity(all.len());
+        for (i, form) in all.iter().enumerate() {
+            let last = last && i + 1 == all.len();
+            parts.push(match self.condition(form, of, last)? {
+                Some(condition) if all.len() > 1 => condition.text_within(),
+                Some(condition) => condition.text,
+                None => match form {
+                    Form::Name(class) if of == Of::One => {
+                        format!("that is {}", with_article(&self.class(class, of)?))
+                    }
+                    form => format!("that {} {}", of.is(), self.closed(form)?),
+                },
+            });
+        }
+        Ok(parts.join(" and "))
+    }
+
+    /// What is no noun with conditions.
+    fn definite(&self, form: &Form, last: bool) -> Result<String> {
+        Ok(match form {
+            Form::Name(name) => self.entity(name)?,
+            Form::Constant(constant) => spoken(constant),
+            Form::Join(relation, from) => {
+                let label = self.relation(relation)?;
+                let (from, _) = self.object(from, last, false)?;
+                format!("the {} of {from}", label.text)
+            }
+            Form::And(all) => match self.head(all)? {
+                Head::Other(at) => {
+                    let first = self.closed(&all[at])?;
+                    let rest = all.iter().enumerate().filter(|(i, _)| *i != at);
+                    let rest: Vec<&Form> = rest.map(|(_, form)| form).collect();
+                    let conditions = self.conditions(&rest, Of::Many, last)?;
+                    format!("those of {first} {conditions}")
+                }
+                _ => self.set(form, last)?,
+            },
+            Form::Or(all) => match all.as_slice() {
+                [one] => self.object(one, last, false)?.0,
+                all => {
+                    let mut parts = Vec::with_capacity(all.len());
+                    for form in all {
+                        parts.push(match form {
+                            Form::Name(_) | Form::Constant(_) => self.definite(form, false)?,
+                            form => format!("({})", self.set(form, true)?),
+                        });
+                    }
+                    parts.join(" or ")
+                }
+            },
+            Form::Except(of, not) => {
+                format!("{} other than {}", self.closed(of)?, self.others(not)?)
+            }
+            Form::Best(rank, of, by) => self.best(*rank, of, by, last)?,
             Form::At(of, _, time) => {
                 let of = match &**of {
-                    Form::Best(..) => self.within(of, reaches_on)?,
-                    of => self.operand(of)?,
+                    Form::And(_) | Form::Or(_) | Form::Except(..) | Form::Best(..) => {
+                        self.closed(of)?
+                    }
+                    of => self.set(of, true)?,
                 };
                 match time {
                     Constant::Now => format!("{of}, now"),
                     time => format!("{of}, as of {}", spoken(time)),
                 }
             }
+            root => self.root(root)?,
         })
     }
 
+    /// What a relation leads to or comes from, where a name is an entity; and how many it seems to
+    /// be. Where it `may_choose`, *A or B* needs no parentheses at the end.
+    fn object(&self, form: &Form, last: bool, may_choose: bool) -> Result<(String, Of)> {
+        let one = |text: String| Ok((text, Of::One));
+        match form {
+            Form::Name(name) => one(self.entity(name)?),
+            Form::Or(all) if all.len() == 1 => self.object(&all[0], last, may_choose),
+            Form::Constant(_) => one(self.definite(form, last)?),
+            Form::Join(..) if !self.is_condition(form)? => one(self.definite(form, last)?),
+            Form::Best(..) if last => one(self.definite(form, last)?),
+            Form::Or(all) if !self.are_conditions(all)? => {
+                let text = self.definite(form, true)?;
+                let is_plain = all
+                    .iter()
+                    .all(|f| matches!(f, Form::Name(_) | Form::Constant(_)));
+                one(match last && may_choose && is_plain {
+                    true => text,
+                    false => format!("({text})"),
+                })
+            }
+            form => Ok(match self.noun(form, Of::Many, last)? {
+                Some(noun) if last && !noun.is_joined => (noun.text, Of::Many),
+                Some(noun) => (format!("({})", noun.text), Of::Many),
+                None => (format!("({})", self.definite(form, true)?), Of::Many),
+            }),
+        }
+    }
+
+    /// What is left out.
+    fn others(&self, not: &Form) -> Result<String> {
+        match not {
+            Form::Or(all) if all.iter().all(|f| matches!(f, Form::Name(_))) => {
+                self.definite(not, true)
+            }
+            not => match self.condition(not, Of::Many, true)? {
+                Some(condition) => Ok(format!("those {}", condition.text)),
+                None => self.closed(not),
+            },
+        }
+    }
+
+    /// `the 3 cities with the largest population among those located in France`.
+    fn best(&self, rank: Rank, among: &Form, by: &Measure, last: bool) -> Result<String> {
+        let (many, nth, of) = match rank.place {
+            Place::Best => (String::new(), String::new(), Of::One),
+            Place::First(k) if k.get() == 1 => ("1 ".into(), String::new(), Of::One),
+            Place::First(k) => (format!("{k} "), String::new(), Of::Many),
+            Place::Nth(k) => (String::new(), format!("{} ", ordinal(k.get())), Of::One),
+        };
+        let sole = std::slice::from_ref(among);
+        let all = match among {
+            Form::And(all) => all.as_slice(),
+            _ => sole,
+        };
+        let (noun, rest) = match self.head(all)? {
+            Head::Class(at) => {
+                let rest = all.iter().enumerate().filter(|(i, _)| *i != at);
+                let rest: Vec<&Form> = rest.map(|(_, form)| form).collect();
+                (Some(self.set_of(&all[at], of)?), rest)
+            }
+            Head::Things => (Some(of.thing().to_owned()), all.iter().collect()),
+            Head::Other(_) => (None, Vec::new()),
+        };
+        let among = match &noun {
+            Some(_) if rest.is_empty() => String::new(),
+            Some(_) => format!(" among those {}", self.conditions(&rest, Of::Many, last)?),
+            None => format!(" among {}", self.set(among, last)?),
+        };
+        let superlative = match by {
+            Measure::Path(path) if path.len() == 1 && !path[0].reversed => {
+                let label = self.relation(&path[0])?.text;
+                let found = SUPERLATIVES.iter().find(|(word, ..)| *word == label);
+                found.map(|(_, largest, smallest)| match rank.extreme {
+                    Extreme::Largest => *largest,
+                    Extreme::Smallest => *smallest,
+                })
+            }
+            _ => None,
+        };
+        if let (Some(noun), Some(word)) = (&noun, superlative) {
+            return Ok(format!("the {many}{nth}{word} {noun}{among}"));
+        }
+        let degree = degree(rank.extreme, self.sense(by)?);
+        let by = self.phrase(by, of, last && among.is_empty())?;
+        let noun = match (noun, of) {
+            (Some(noun), _) => format!("{noun} "),
+            (None, Of::One) if many.is_empty() => "one ".into(),
+            (None, _) => String::new(),
+        };
+        Ok(format!(
+            "the {many}{noun}with the {nth}{degree} {by}{among}"
+        ))
+    }
+
+    /// Several things without an article: `cities of France`.
+    fn indefinite(&self, form: &Form) -> Result<Option<String>> {
+        if let Form::Join(relation, from) = form
+            && relation.reversed
+        {
+            let label = self.relation(relation)?;
+            if label.is_noun() {
+                let (from, _) = self.object(from, true, false)?;
+                return Ok(Some(format!("{} of {from}", label.plural())));
+            }
+        }
+        Ok(self.noun(form, Of::Many, true)?.map(|noun| noun.text))
+    }
+
     /// A measure, to be said after *the* or *whose*.
-    fn measure(&self, measure: &Measure) -> Result<String> {
+    fn measure(&self, measure: &Measure, of: Of, last: bool) -> Result<String> {
         Ok(match measure {
-            Measure::Path(path) => self.way(path)?,
-            Measure::HowMany(path, None) => format!("number of {}", self.several(path)?),
-            Measure::HowMany(path, Some(of)) => {
-                let path = self.several(path)?;
-                format!("number of {path} among {}", self.member(of)?)
+            Measure::Path(path) => self.way(path, of)?,
+            Measure::HowMany(path, among) => {
+                let (several, has_clause) = self.reached(path, among.as_deref(), of, last)?;
+                match has_clause && !last {
+                    true => format!("number of ({several})"),
+                    false => format!("number of {several}"),
+                }
             }
             Measure::Over(aggregate, path, by) => {
                 let made = made(*aggregate, self.sense(by)?);
-                let by = self.inner(by)?;
-                let path = self.several(path)?;
+                let by = self.inner(by, Of::One)?;
+                let (path, is_clause) = self.reached(path, None, of, last)?;
+                let owner = if is_clause { "all" } else { of.its() };
                 match aggregate {
-                    Aggregate::Largest | Aggregate::Smallest => format!("{made} {by} among {path}"),
-                    _ => format!("{made} {by} of all {path}"),
+                    Aggregate::Largest | Aggregate::Smallest => {
+                        format!("{made} {by} among {owner} {path}")
+                    }
+                    _ => format!("{made} {by} of {owner} {path}"),
                 }
             }
             Measure::Arithmetic(operator, a, b) => {
-                format!("{} {} {}", self.inner(a)?, said(*operator), self.inner(b)?)
+                let are_measures = [a, b]
+                    .iter()
+                    .all(|side| !matches!(***side, Measure::Constant(_)));
+                let [a, b] = [self.inner(a, of)?, self.inner(b, of)?];
+                match operator {
+                    Operator::Add if are_measures => format!("sum of {a} and {b}"),
+                    Operator::Multiply if are_measures => format!("product of {a} and {b}"),
+                    Operator::Divide if are_measures => format!("ratio of {a} to {b}"),
+                    operator => format!("{a} {} {b}", said(*operator)),
+                }
             }
             Measure::Constant(constant) => spoken(constant),
         })
     }
 
     /// A measure inside of another, in parentheses where it is more than one word's thing.
-    fn inner(&self, measure: &Measure) -> Result<String> {
-        let text = self.measure(measure)?;
+    fn inner(&self, measure: &Measure, of: Of) -> Result<String> {
+        let text = self.measure(measure, of, true)?;
         Ok(match measure {
             Measure::Path(path) if path.len() == 1 => text,
             Measure::Constant(_) => text,
@@ -184,20 +539,110 @@ impl Speaker<'_> {
         })
     }
 
+    /// A measure after *largest* or *total*: `a minus b` stands in parentheses.
+    fn phrase(&self, measure: &Measure, of: Of, last: bool) -> Result<String> {
+        let text = self.measure(measure, of, last)?;
+        let is_infix = match measure {
+            Measure::Arithmetic(operator, a, b) => {
+                *operator == Operator::Subtract
+                    || [a, b]
+                        .iter()
+                        .any(|side| matches!(***side, Measure::Constant(_)))
+            }
+            _ => false,
+        };
+        Ok(if is_infix { format!("({text})") } else { text })
+    }
+
+    /// A measure of the same thing: `3 times their area`.
+    fn own(&self, measure: &Measure, of: Of, last: bool) -> Result<String> {
+        let side = |measure: &Measure| -> Result<String> {
+            Ok(match measure {
+                Measure::Constant(constant) => spoken(constant),
+                measure => format!("{} {}", of.its(), self.inner(measure, of)?),
+            })
+        };
+        Ok(match measure {
+            Measure::Arithmetic(operator, a, b) => {
+                let text = format!("{} {} {}", side(a)?, said(*operator), side(b)?);
+                if last { text } else { format!("({text})") }
+            }
+            measure => format!("{} {}", of.its(), self.measure(measure, of, last)?),
+        })
+    }
+
+    /// What a path leads to, of those in a set, as several things: `cities`, `things located in
+    /// it`; and whether it says by itself whose they are, or has conditions.
+    fn reached(
+        &self,
+        path: &[Relation],
+        among: Option<&Form>,
+        of: Of,
+        last: bool,
+    ) -> Result<(String, bool)> {
+        let Some((end, before)) = path.split_last() else {
+            return Ok((String::new(), false));
+        };
+        let label = self.relation(end)?;
+        let all: &[Form] = match among {
+            Some(Form::And(all)) => all,
+            Some(one) => std::slice::from_ref(one),
+            None => &[],
+        };
+        let class = all.iter().position(|form| matches!(form, Form::Name(_)));
+        let mut conditions: Vec<&Form> = all.iter().collect();
+        let is_noun = !end.reversed && label.is_noun();
+        let mut text = if is_noun {
+            match before.is_empty() {
+                true => label.plural(),
+                false => format!("{} of the {}", label.plural(), self.way(before, of)?),
+            }
+        } else {
+            let class = class.map(|at| conditions.remove(at));
+            let head = match class {
+                Some(class) => self.set_of(class, Of::Many)?,
+                None => "things".into(),
+            };
+            let (at, it, number) = match before.is_empty() {
+                true => (of.it().to_owned(), of.pick("it", "they").to_owned(), of),
+                false => {
+                    let way = format!("the {}", self.way(before, of)?);
+                    (way.clone(), way, Of::One)
+                }
+            };
+            match end.reversed {
+                true => format!("{head} {}", label.owned(&at, Of::Many)),
+                false => format!("{head} {}", label.leads(&it, number)),
+            }
+        };
+        if !conditions.is_empty() {
+            let joint = if is_noun { "" } else { "and " };
+            text += &format!(" {joint}{}", self.conditions(&conditions, Of::Many, last)?);
+        }
+        Ok((
+            text,
+            !is_noun || !conditions.is_empty() || !before.is_empty(),
+        ))
+    }
+
     fn number(&self, number: &Number) -> Result<String> {
         Ok(match number {
             Number::Constant(constant) => spoken(constant),
-            Number::Count(of) => format!("the number of {}", self.operand(of)?),
+            Number::Count(of) => match self.indefinite(of)? {
+                Some(several) => format!("the number of {several}"),
+                None => format!("the number of {}", self.set(of, true)?),
+            },
             Number::Of(aggregate, of, by) => {
                 let made = made(*aggregate, self.sense(by)?);
-                let by = self.phrase(by)?;
-                let of = self.operand(of)?;
-                match aggregate {
-                    Aggregate::Largest | Aggregate::Smallest => {
-                        format!("the {made} {by} among {of}")
+                let by_text = self.phrase(by, Of::One, false)?;
+                let of = self.set(of, true)?;
+                match (aggregate, by) {
+                    (Aggregate::Largest | Aggregate::Smallest, _) => {
+                        format!("the {made} {by_text} among {of}")
                     }
-                    Aggregate::Only => format!("the {by} of {of}"),
-                    Aggregate::Sum | Aggregate::Average => format!("the {made} {by} of {of}"),
+                    (Aggregate::Only, _) => format!("the {by_text} of {of}"),
+                    (_, Measure::Path(_)) => format!("the {made} {by_text} of {of}"),
+                    _ => format!("the {made} {by_text} over {of}"),
                 }
             }
             Number::Arithmetic(operator, a, b) => {
@@ -214,107 +659,184 @@ impl Speaker<'_> {
     }
 
     /// A number among other words, in parentheses where these would seem to belong to it.
-    fn side(&self, number: &Number) -> Result<String> {
+    fn side(&self, number: &Number, last: bool) -> Result<String> {
         let text = self.number(number)?;
-        let open = match number {
+        let is_open = match number {
             Number::Constant(_) => false,
-            Number::Count(of) | Number::Of(_, of, _) => reaches_on(of),
+            Number::Count(of) | Number::Of(_, of, _) => !last && reaches_on(of),
             Number::Arithmetic(..) => true,
         };
-        Ok(if open { format!("({text})") } else { text })
+        Ok(if is_open { format!("({text})") } else { text })
     }
 
-    /// A measure after *largest* or *total*: what is calculated stands in parentheses.
-    fn phrase(&self, measure: &Measure) -> Result<String> {
-        match measure {
-            Measure::Arithmetic(..) => self.inner(measure),
-            measure => self.measure(measure),
+    /// What a measure is compared with; *that of France* where it is the same of something else.
+    fn than(&self, number: &Number, by: &Measure, last: bool) -> Result<String> {
+        if let Number::Of(Aggregate::Only, of, own) = number
+            && own == by
+            && let Measure::Path(path) = by
+            && !reaches_on(of)
+        {
+            let label = path.last().map(|last| self.relation(last)).transpose()?;
+            let that = match label.map(|label| label.shape) {
+                Some(Shape::Several) => "those",
+                _ => "that",
+            };
+            return Ok(format!("{that} of {}", self.set(of, last)?));
         }
+        self.side(number, last)
     }
 
     /// Yes or no: *whether Berlin is the capital of Germany*.
     fn whether(&self, of: &Form) -> Result<String> {
         if let Form::And(all) = of
             && let [Form::Or(entity), rest @ ..] = all.as_slice()
-            && let ([name @ Form::Name(_)], false) = (entity.as_slice(), rest.is_empty())
+            && let ([Form::Name(name)], false) = (entity.as_slice(), rest.is_empty())
         {
-            let name = self.form(name)?;
-            let rest = match rest {
-                [one] => self.operand(one)?,
-                several => self.form(&Form::And(several.to_vec()))?,
-            };
-            return Ok(
-                match (
-                    rest.strip_prefix("every "),
-                    rest.strip_prefix("those whose "),
-                ) {
-                    (Some(class), _) => format!("whether {name} is one of all {class}"),
-                    (_, Some(what)) => format!("whether {name} is one of those whose {what}"),
-                    _ => format!("whether {name} is {rest}"),
-                },
-            );
+            let name = self.entity(name)?;
+            return Ok(format!("whether {name} is {}", self.predicate(rest)?));
         }
-        let text = self.operand(of)?;
-        Ok(
-            match (text.strip_prefix("every "), text.strip_prefix("those ")) {
-                (Some(class), _) => format!("whether there is any {class}"),
-                (_, Some(what)) => format!("whether there is anything {what}"),
-                _ => format!("whether there is anything that is {text}"),
+        Ok(match self.indefinite(of)? {
+            Some(several) => format!("whether there are any {several}"),
+            None => {
+                let of = self.set(of, true)?;
+                let of = of.strip_prefix("those of ").unwrap_or(&of);
+                format!("whether there are any of {of}")
+            }
+        })
+    }
+
+    /// What one thing is said to be.
+    fn predicate(&self, all: &[Form]) -> Result<String> {
+        if let [Form::Join(relation, to)] = all {
+            let label = self.relation(relation)?;
+            match (relation.reversed, &label.shape) {
+                (true, Shape::Several) => {
+                    return Ok(format!("one of {}", self.definite(&all[0], true)?));
+                }
+                (true, Shape::Noun) => return self.definite(&all[0], true),
+                (false, Shape::Participle) => {
+                    return Ok(label.is(&self.object(to, true, true)?.0, Of::One));
+                }
+                (false, Shape::NounOf(noun)) => {
+                    let (to, _) = self.object(to, true, true)?;
+                    return Ok(format!("{} of {to}", with_article(noun)));
+                }
+                _ => {}
+            }
+        }
+        let class = all.iter().position(|form| matches!(form, Form::Name(_)));
+        let mut conditions: Vec<&Form> = all.iter().collect();
+        let noun = match class.map(|at| conditions.remove(at)) {
+            Some(class) => with_article(&self.set_of(class, Of::One)?),
+            None => match conditions.as_slice() {
+                [one] if !self.is_condition(one)? => return self.closed(one),
+                _ => "something".into(),
             },
-        )
+        };
+        if conditions.is_empty() {
+            return Ok(noun);
+        }
+        let conditions = self.conditions(&conditions, Of::One, true)?;
+        Ok(format!("{noun} {conditions}"))
+    }
+
+    /// Whether two numbers compare so.
+    fn whether_so(&self, is: Comparison, a: &Number, b: &Number) -> Result<String> {
+        if let (Number::Count(of), Number::Constant(constant)) = (a, b)
+            && let Some(several) = self.indefinite(of)?
+        {
+            let many = match is {
+                Comparison::Less => "fewer than",
+                Comparison::AtMost => "at most",
+                Comparison::Greater => "more than",
+                Comparison::AtLeast => "at least",
+                Comparison::Equal => "exactly",
+                Comparison::NotEqual => "not exactly",
+            };
+            return Ok(format!(
+                "whether there are {many} {} {several}",
+                spoken(constant)
+            ));
+        }
+        let sense = match self.sense_of_number(a)? {
+            Some(sense) => Some(sense),
+            None => self.sense_of_number(b)?,
+        };
+        let than = match a {
+            Number::Of(Aggregate::Only, _, by) => self.than(b, by, true)?,
+            _ => self.side(b, true)?,
+        };
+        let verb = match a {
+            Number::Of(Aggregate::Only, _, Measure::Path(path)) => match path.last() {
+                Some(last) => self.relation(last)?.verb(),
+                None => "is",
+            },
+            _ => "is",
+        };
+        let a = self.side(a, false)?;
+        Ok(format!("whether {a} {verb} {}{than}", compared(is, sense)))
     }
 
     fn table(&self, table: &Table) -> Result<String> {
-        let mut text = format!("for {}", self.member(&table.of)?);
+        let each = match (&table.of, self.noun(&table.of, Of::One, true)?) {
+            (_, Some(noun)) => noun.text,
+            (Form::Join(relation, from), None)
+                if matches!(self.relation(relation)?.shape, Shape::Noun) =>
+            {
+                let (from, _) = self.object(from, true, false)?;
+                format!("{} of {from}", self.relation(relation)?.text)
+            }
+            (of, None) => {
+                let of = self.set(of, true)?;
+                format!("of {}", of.strip_prefix("those of ").unwrap_or(&of))
+            }
+        };
+        let mut text = match (table.columns.is_empty(), each.contains(": ")) {
+            (true, _) => match self.indefinite(&table.of)? {
+                Some(several) => format!("a list of {several}"),
+                None => format!("a list of {}", self.set(&table.of, true)?),
+            },
+            (false, true) => format!("for each ({each}): "),
+            (false, false) => format!("for each {each}: "),
+        };
         for (i, column) in table.columns.iter().enumerate() {
-            let joint = if i == 0 { ":" } else { " and" };
-            text += &format!("{joint} the {}", self.inner(column)?);
+            let column = self.column(column)?;
+            text += &match i {
+                0 => column,
+                i if i + 1 == table.columns.len() => format!(" and {column}"),
+                _ => format!(", {column}"),
+            };
         }
         if let Some((by, extreme)) = &table.order {
             let degree = degree(*extreme, self.sense(by)?);
-            text += &format!(", ordered by the {}, {degree} first", self.inner(by)?);
+            let by = self.phrase(by, Of::One, false)?;
+            text += &format!(", ordered by {by}, {degree} first");
         }
         match table.slice {
-            Some((from, to)) if from == to => text += &format!(", row {from}"),
-            Some((from, to)) => text += &format!(", rows {from} to {to}"),
+            Some((from, to)) if from == to => text += &format!(", only row {from}"),
+            Some((from, to)) if from.get() == 1 => text += &format!(", only the first {to} rows"),
+            Some((from, to)) => text += &format!(", only rows {from} to {to}"),
             None => {}
         }
         Ok(text)
     }
 
-    /// A form where a name is a class, in parentheses where it has more than one part.
-    fn member(&self, form: &Form) -> Result<String> {
-        match form {
-            Form::Name(_) => self.operand(form),
-            form => self.within(form, |f| !matches!(f, Form::Or(all) if all.len() == 1)),
-        }
-    }
-
-    /// What a path leads to: `border`, `those that have it as owner`.
-    fn several(&self, path: &[Relation]) -> Result<String> {
-        Ok(match path {
-            [one] if one.reversed => {
-                format!("those that have it as {}", self.relation(one)?)
-            }
-            path => format!("its {}", self.way(path)?),
+    /// A measure by itself, among others.
+    fn column(&self, measure: &Measure) -> Result<String> {
+        Ok(match measure {
+            Measure::Constant(constant) => spoken(constant),
+            measure => format!("the {}", self.phrase(measure, Of::One, false)?),
         })
     }
 
-    /// A form inside of another, in parentheses where these are `needed`.
-    fn within(&self, form: &Form, needed: impl Fn(&Form) -> bool) -> Result<String> {
-        let text = self.form(form)?;
-        Ok(match needed(form) {
-            true => format!("({text})"),
-            false => text,
+    /// A class as a noun; `instances of Q5` where its label is none.
+    fn class(&self, name: &str, of: Of) -> Result<String> {
+        let label = self.entity(name)?;
+        Ok(match (plural(&label), of) {
+            (Some(many), Of::Many) => many,
+            (Some(_), Of::One) => label,
+            (None, of) => format!("{} of {label}", of.pick("instance", "instances")),
         })
-    }
-
-    /// A form where a name is a class.
-    fn operand(&self, form: &Form) -> Result<String> {
-        match form {
-            Form::Name(name) => Ok(format!("every {}", self.entity(name)?)),
-            form => self.form(form),
-        }
     }
 
     fn entity(&self, name: &str) -> Result<String> {
@@ -328,27 +850,34 @@ impl Speaker<'_> {
     }
 
     /// The last part of a relation's name: `people.person.sibling_s` is `sibling s`.
-    fn relation(&self, relation: &Relation) -> Result<String> {
+    fn relation(&self, relation: &Relation) -> Result<Label> {
         let label = match relation_called(&relation.name, self.graph)? {
             Some(found) => self.graph.relation_label(found)?.into_owned(),
             None => relation.name.clone(),
         };
         let local = local_part(&label);
         let last = local.rsplit('.').next().unwrap_or(&local);
-        Ok(crate::words::opened(last))
+        Ok(Label::new(opened(last)))
     }
 
     /// `capacity of the venue record`; `capacity of the one that has it as owner` where a relation
     /// is read from tail to head.
-    fn way(&self, by: &[Relation]) -> Result<String> {
+    fn way(&self, by: &[Relation], of: Of) -> Result<String> {
         let mut words: Option<String> = None;
-        for relation in by {
-            let name = self.relation(relation)?;
+        for (i, relation) in by.iter().enumerate() {
+            let label = self.relation(relation)?;
+            let is_noun = label.is_noun() || i + 1 == by.len();
             words = Some(match (words, relation.reversed) {
-                (None, false) => name,
-                (None, true) => format!("one that has it as {name}"),
-                (Some(words), false) => format!("{name} of the {words}"),
-                (Some(words), true) => format!("one that has the {words} as {name}"),
+                (None, false) if is_noun => label.text,
+                (None, false) => format!("thing {}", label.leads(of.pick("it", "they"), of)),
+                (None, true) => format!("one {}", label.owned(of.it(), Of::One)),
+                (Some(words), false) if is_noun => format!("{} of the {words}", label.text),
+                (Some(words), false) => {
+                    format!("thing {}", label.leads(&format!("the {words}"), Of::One))
+                }
+                (Some(words), true) => {
+                    format!("one {}", label.owned(&format!("the {words}"), Of::One))
+                }
             });
         }
         Ok(words.unwrap_or_default())
@@ -375,6 +904,125 @@ impl Speaker<'_> {
             Number::Constant(_) => Ok(None),
             _ => Ok(Some(Sense::Number)),
         }
+    }
+}
+
+impl Phrase {
+    /// Among others that are joined to it.
+    fn text_within(self) -> String {
+        match self.is_joined {
+            true => format!("({})", self.text),
+            false => self.text,
+        }
+    }
+}
+
+impl Label {
+    fn new(text: String) -> Self {
+        let first = text.split(' ').next().unwrap_or_default();
+        let last = text.rsplit(' ').next().unwrap_or_default();
+        let is_verb = |word: &str| is_past(word) && !word.ends_with("eed");
+        let shape = match text.rsplit_once(' ') {
+            Some((noun, "of")) if !is_verb(first) && !is_several(noun) => {
+                Shape::NounOf(noun.to_owned())
+            }
+            Some((_, "by")) if is_verb(first) => Shape::Participle,
+            Some((_, last)) if PREPOSITIONS.contains(&last) => match PARTICIPLES.contains(&first) {
+                true => Shape::Participle,
+                false => Shape::Other,
+            },
+            _ if first == "has" || is_verb(last) || PREPOSITIONS.contains(&last) => Shape::Other,
+            _ if is_several(&text) => Shape::Several,
+            _ => Shape::Noun,
+        };
+        Self { text, shape }
+    }
+
+    /// What is true of its head: `whose capital is Paris`.
+    fn is(&self, to: &str, of: Of) -> String {
+        match &self.shape {
+            Shape::NounOf(_) | Shape::Participle => self.owned(to, of),
+            _ => self.stands(to),
+        }
+    }
+
+    /// The same of its value: `whose area is more than 5`.
+    fn stands(&self, value: &str) -> String {
+        match self.shape {
+            Shape::Noun => format!("whose {} is {value}", self.text),
+            _ => format!("with {}: {value}", self.text),
+        }
+    }
+
+    /// The same, where the tail is the smaller part: `that have it as capital`.
+    fn owned(&self, to: &str, of: Of) -> String {
+        let text = &self.text;
+        match &self.shape {
+            Shape::NounOf(noun) => match of {
+                Of::One => format!("that is {} of {to}", with_article(noun)),
+                Of::Many => {
+                    let nouns = plural(noun).unwrap_or_else(|| noun.clone());
+                    format!("that are {nouns} of {to}")
+                }
+            },
+            Shape::Participle => format!("{text} {to}"),
+            _ => format!("that {} {to} as {text}", of.has()),
+        }
+    }
+
+    /// What is true of its tail, to be said after *that*: `Paris is located in`.
+    fn leads(&self, from: &str, of: Of) -> String {
+        let text = &self.text;
+        match &self.shape {
+            Shape::NounOf(noun) => match of {
+                Of::One => format!("{from} is {} of", with_article(noun)),
+                Of::Many => {
+                    let nouns = plural(noun).unwrap_or_else(|| noun.clone());
+                    format!("{from} are {nouns} of")
+                }
+            },
+            Shape::Participle => format!("{from} {} {text}", of.is()),
+            _ => format!("{from} {} as {text}", of.has()),
+        }
+    }
+
+    fn verb(&self) -> &'static str {
+        match self.shape {
+            Shape::Several => "are",
+            _ => "is",
+        }
+    }
+
+    /// Whether it can be said of its owner: *the capital of France*.
+    fn is_noun(&self) -> bool {
+        matches!(self.shape, Shape::Noun | Shape::Several)
+    }
+
+    fn plural(&self) -> String {
+        match self.shape {
+            Shape::Noun => plural(&self.text).unwrap_or_else(|| self.text.clone()),
+            _ => self.text.clone(),
+        }
+    }
+}
+
+/// What a conjunction is said of.
+enum Head {
+    /// The class at this place.
+    Class(usize),
+    /// Whatever meets its conditions.
+    Things,
+    /// The set at this place, which is neither.
+    Other(usize),
+}
+
+/// Whether what is said after it would seem to belong to its last part.
+fn reaches_on(form: &Form) -> bool {
+    match form {
+        Form::Name(_) | Form::Constant(_) => false,
+        Form::Or(all) => all.len() > 1,
+        Form::Join(relation, of) => !relation.reversed || reaches_on(of),
+        _ => true,
     }
 }
 
@@ -440,13 +1088,66 @@ fn ordinal(n: u32) -> String {
     }
 }
 
-/// Whether what is said after it would seem to belong to its last part.
-fn reaches_on(form: &Form) -> bool {
-    matches!(
-        form,
-        Form::And(_) | Form::Except(..) | Form::Best(..) | Form::At(..)
-    ) || matches!(form, Form::Or(all) if all.len() > 1
-    )
+fn with_article(noun: &str) -> String {
+    match noun.starts_with(['a', 'e', 'i', 'o', 'u', 'A', 'E', 'I', 'O', 'U']) {
+        true => format!("an {noun}"),
+        false => format!("a {noun}"),
+    }
+}
+
+/// Whether a noun's last word looks like a plural, or like a verb of one.
+fn is_several(noun: &str) -> bool {
+    let last = noun.rsplit(' ').next().unwrap_or_default();
+    let singular = ["ss", "us", "is", "ics", "species", "series"];
+    matches!(last, "children" | "people" | "men" | "women")
+        || last.len() > 2 && last.ends_with('s') && !singular.iter().any(|end| last.ends_with(end))
+}
+
+/// Several of a noun; none where it does not end like a word.
+fn plural(noun: &str) -> Option<String> {
+    const IRREGULAR: [(&str, &str); 11] = [
+        ("child", "children"),
+        ("foot", "feet"),
+        ("half", "halves"),
+        ("knife", "knives"),
+        ("leaf", "leaves"),
+        ("life", "lives"),
+        ("man", "men"),
+        ("person", "people"),
+        ("wife", "wives"),
+        ("wolf", "wolves"),
+        ("woman", "women"),
+    ];
+    // heads of state
+    if let Some((head, of)) = noun.split_once(" of ") {
+        return plural(head).map(|heads| format!("{heads} of {of}"));
+    }
+    let same = ["species", "series", "fish", "sheep"];
+    if is_several(noun) || same.iter().any(|end| noun.ends_with(end)) {
+        return Some(noun.to_owned());
+    }
+    if !noun.ends_with(|c: char| c.is_ascii_lowercase()) {
+        return None;
+    }
+    let at = noun.rfind(' ').map_or(0, |at| at + 1);
+    let (before, last) = noun.split_at(at);
+    let irregular = IRREGULAR
+        .iter()
+        .find(|(one, _)| *one == last.to_lowercase());
+    if let Some((_, many)) = irregular {
+        // as it was written: Person, People
+        let first: String = last.chars().take(1).collect();
+        return Some(format!("{before}{first}{}", &many[1..]));
+    }
+    let ends_in = |ends: &[&str]| ends.iter().any(|end| last.ends_with(end));
+    let many = match last {
+        _ if ends_in(&["ay", "ey", "oy", "uy"]) => format!("{last}s"),
+        _ if last.ends_with('y') => format!("{}ies", &last[..last.len() - 1]),
+        _ if last.ends_with("sis") => format!("{}es", &last[..last.len() - 2]),
+        _ if ends_in(&["s", "x", "z", "ch", "sh"]) => format!("{last}es"),
+        _ => format!("{last}s"),
+    };
+    Some(format!("{before}{many}"))
 }
 
 fn spoken(constant: &Constant) -> String {
@@ -454,5 +1155,63 @@ fn spoken(constant: &Constant) -> String {
         Constant::Now => "now".into(),
         Constant::Bare(text) => text.clone(),
         Constant::Literal(literal) => literal.value.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nouns_have_plurals() {
+        for (one, many) in [
+            ("country", Some("countries")),
+            ("city", Some("cities")),
+            ("highway", Some("highways")),
+            ("church", Some("churches")),
+            ("Person", Some("People")),
+            ("head of state", Some("heads of state")),
+            ("bus", Some("buses")),
+            ("borders", Some("borders")),
+            ("TV series", Some("TV series")),
+            ("analysis", Some("analyses")),
+            ("Q515", None),
+            ("", None),
+        ] {
+            assert_eq!(plural(one).as_deref(), many, "{one}");
+        }
+    }
+
+    #[test]
+    fn labels_are_told_as_what_they_read_as() {
+        for (label, forward, backward) in [
+            ("capital", "whose capital is X", None),
+            ("place of birth", "whose place of birth is X", None),
+            ("top speed", "whose top speed is X", None),
+            ("borders", "with borders: X", None),
+            ("won", "with won: X", Some("that X has as won")),
+            (
+                "plays in",
+                "with plays in: X",
+                Some("that X has as plays in"),
+            ),
+            (
+                "has part",
+                "with has part: X",
+                Some("that X has as has part"),
+            ),
+            ("located in", "located in X", Some("that X is located in")),
+            ("written by", "written by X", Some("that X is written by")),
+            (
+                "member of",
+                "that are members of X",
+                Some("that X is a member of"),
+            ),
+        ] {
+            let label = Label::new(label.to_owned());
+            assert_eq!(label.is("X", Of::Many), forward);
+            let told = (!label.is_noun()).then(|| format!("that {}", label.leads("X", Of::One)));
+            assert_eq!(told.as_deref(), backward);
+        }
     }
 }

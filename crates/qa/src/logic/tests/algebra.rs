@@ -55,6 +55,12 @@ fn every_operator_gives_what_a_hand_computes() {
         ("(ARGMAX country (DIV people area))", &["B"]),
         ("(AND country (le (DIV people area) 3))", &["A", "D"]),
         ("(gt people (MUL area 3))", &["B"]),
+        // true of everything, and of nothing
+        (
+            "(AND country (lt (SUB 0 1) (COUNT country)))",
+            &["A", "B", "C", "D", "E"],
+        ),
+        ("(AND country (gt (SUB 0 1) (COUNT country)))", &[]),
         ("(ge people (MUL 3 area))", &["A", "B"]),
         // A's cities have 10 + 20 = 30, on average 15; B's 25
         ("(ARGMAX country (SUM city size))", &["A"]),
@@ -161,75 +167,150 @@ fn the_new_operators_are_spoken() {
     let (_folder, store) = store(COUNTRIES, "tsv");
     for (form, english) in [
         (
-            "(EXCEPT country (JOIN border A))",
-            "every country except (those whose border is A)",
+            "(AND country (JOIN border A))",
+            "countries whose border is A",
         ),
         (
-            "(TOP country people 3)",
-            "the 3 with the largest people among every country",
+            "(EXCEPT country (JOIN border A))",
+            "countries other than those whose border is A",
+        ),
+        ("(EXCEPT country (OR A B))", "countries other than A or B"),
+        (
+            "(TOP city population 3)",
+            "the 3 cities with the largest population",
+        ),
+        ("(NTH river length 2)", "the second longest river"),
+        (
+            "(BOTTOM (AND river (JOIN located_in [Germany])) length 2)",
+            "the 2 shortest rivers among those located in Germany",
+        ),
+        (
+            "(ARGMAX (AND city (JOIN located_in [France])) population)",
+            "the city with the largest population among those located in France",
         ),
         (
             "(NTHLAST country founded 2)",
-            "the one with the second earliest founded among every country",
+            "the country with the second earliest founded",
         ),
         (
             "(ARGMAX country (HOW_MANY border))",
-            "the one with the largest number of its border among every country",
+            "the country with the largest number of borders",
+        ),
+        (
+            "(ARGMAX country (HOW_MANY (R located_in) city))",
+            "the country with the largest number of cities located in it",
+        ),
+        (
+            "(gt (HOW_MANY city (gt size 15)) 1)",
+            "things whose number of (cities whose size is more than 15) is more than 1",
         ),
         (
             "(AND country (gt (DIV people area) 3))",
-            "every country, whose people divided by area is more than 3",
+            "countries whose ratio of people to area is more than 3",
         ),
         (
-            "(ne people area)",
-            "those whose people is not equal to their area",
+            "(AND country (gt area (THE (OR A) area)))",
+            "countries whose area is more than that of A",
         ),
-        ("(eq founded 1291)", "those whose founded is equal to 1291"),
         (
-            "(gt people (AVG country people))",
-            "those whose people is more than the average people of every country",
+            "(AND country (JOIN borders [Germany]) (lt area 5))",
+            "countries with borders: Germany and whose area is less than 5",
+        ),
+        (
+            "(AND city (JOIN (R capital) [France]))",
+            "cities that are the capital of France",
+        ),
+        (
+            "(ne area people)",
+            "things whose area is not equal to their people",
+        ),
+        (
+            "(gt people (MUL 3 area))",
+            "things with people: more than 3 times their area",
+        ),
+        ("(eq founded 1291)", "things with founded: equal to 1291"),
+        (
+            "(lt founded (MAX country founded))",
+            "things with founded: before the latest founded among countries",
+        ),
+        (
+            "(gt area (AVG country area))",
+            "things whose area is more than the average area of countries",
         ),
         (
             "(eq (SUM city size) 30)",
-            "those whose total size of all its city is equal to 30",
+            "things whose total size of their cities is equal to 30",
         ),
         (
             "(MAX country (HOW_MANY (R border)))",
-            "the largest number of those that have it as border among every country",
+            "the largest number of (things that have it as border) among countries",
         ),
-        ("(THE (OR A) people)", "the people of A"),
+        ("(THE (OR A) area)", "the area of A"),
         (
-            "(ARGMAX country (DIV people area))",
-            "the one with the largest (people divided by area) among every country",
+            "(ARGMAX country (SUB people area))",
+            "the country with the largest (people minus area)",
         ),
+        (
+            "(COUNT (AND country (JOIN border A)))",
+            "how many countries whose border is A",
+        ),
+        ("(COUNT (JOIN (R city) A))", "how many cities of A"),
         (
             "(IS gt (COUNT (AND country (JOIN border A))) 1)",
-            "whether (the number of every country, whose border is A) is more than 1",
+            "whether there are more than 1 countries whose border is A",
+        ),
+        (
+            "(IS gt (COUNT (JOIN border A)) (COUNT country))",
+            "whether (the number of things whose border is A) is more than the number of countries",
         ),
         (
             "(DIV (COUNT country) 2)",
-            "(the number of every country) divided by 2",
+            "(the number of countries) divided by 2",
         ),
-        ("(ANY country)", "whether there is any country"),
+        ("(ANY country)", "whether there are any countries"),
         (
             "(ANY (JOIN border A))",
-            "whether there is anything whose border is A",
+            "whether there are any things whose border is A",
         ),
         (
             "(ANY (AND (OR b1) (JOIN (R capital) B)))",
             "whether b1 is the capital of B",
         ),
         (
-            "(ANY (AND (OR A) (gt people 5)))",
-            "whether A is one of those whose people is more than 5",
+            "(ANY (AND (OR b1) (JOIN located_in B)))",
+            "whether b1 is located in B",
         ),
         (
-            "(IS gt (THE (OR A) people) (THE (OR B) people))",
-            "whether the people of A is more than the people of B",
+            "(ANY (AND (OR A) country (gt area 5)))",
+            "whether A is a country whose area is more than 5",
         ),
         (
-            "(TABLE country capital (HOW_MANY city) (ORDER people desc) (SLICE 1 3))",
-            "for every country: the capital and the (number of its city), ordered by the people, largest first, rows 1 to 3",
+            "(ANY (AND (OR A) (gt area 5)))",
+            "whether A is something whose area is more than 5",
+        ),
+        (
+            "(IS gt (THE (OR A) area) (THE (OR B) area))",
+            "whether the area of A is more than that of B",
+        ),
+        (
+            "(IS lt (THE (OR A) people) (THE (OR B) people))",
+            "whether the people of A are less than those of B",
+        ),
+        (
+            "(TABLE country capital (HOW_MANY city) (ORDER area desc) (SLICE 1 3))",
+            "for each country: the capital and the number of cities, ordered by area, largest first, only the first 3 rows",
+        ),
+        (
+            "(TABLE (JOIN (R city) A) size)",
+            "for each city of A: the size",
+        ),
+        (
+            "(TABLE (AND country (JOIN borders [Germany])) area capital city)",
+            "for each (country with borders: Germany): the area, the capital and the city",
+        ),
+        (
+            "(TABLE country (ORDER founded asc))",
+            "a list of countries, ordered by founded, earliest first",
         ),
     ] {
         let form: Form = form.parse().unwrap();
@@ -477,7 +558,7 @@ fn any_of_all() -> impl Strategy<Value = Form> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+    #![proptest_config(cases())]
 
     #[test]
     fn what_is_written_of_all_operators_reads_back(form in any_of_all()) {
