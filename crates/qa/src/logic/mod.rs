@@ -9,6 +9,7 @@ mod evaluate;
 mod evidence;
 mod form;
 mod measure;
+mod nouns;
 mod parse;
 mod parts;
 mod pieces;
