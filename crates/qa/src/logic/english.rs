@@ -17,7 +17,7 @@
 //! A relation is told by its label, which may be anything. One that reads as a single noun is said
 //! of its owner (*whose capital is Paris*, *the capital of France*), as are *member of* (*members of
 //! the EU*) and *located in* (*located in France*). Whatever else it is, a verb or a plural, it
-//! stands as a title: *with borders: Germany*, *that the Giants have as won*.
+//! stands as a title: *with borders: Germany*, *things that San Francisco Giants has as won*.
 //!
 //! What would seem to belong to something else stands in parentheses, so that no two forms read the
 //! same.
