@@ -225,6 +225,9 @@ pub(crate) struct Ask {
     /// An entity that the question is about, instead of looking for names in it; repeatable
     #[arg(long = "topic", value_name = "NAME")]
     pub(crate) topics: Vec<String>,
+    /// Take this reading of the question, as the answer numbers them (read)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) reading: Option<u32>,
     /// A file of words and the entities that they mean, between tabs; `-` for none
     #[arg(long, value_name = "FILE")]
     pub(crate) aliases: Option<PathBuf>,

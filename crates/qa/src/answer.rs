@@ -46,6 +46,12 @@ pub struct Answer {
     /// The logical form in words, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reading: Option<String>,
+    /// Words of the question that the reading did not use.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unused_words: Vec<String>,
+    /// Other ways to read the question, the likeliest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub alternatives: Vec<Alternative>,
     /// The answers as rows, where several things were asked of each.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub table: Option<Table>,
@@ -78,6 +84,20 @@ pub struct Answer {
     /// What shows that nobody changed the answer; the answer is complete before it is sealed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seal: Option<Seal>,
+}
+
+/// Another way to read the question.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Alternative {
+    /// What to ask for: `--reading` and the question's `reading`.
+    pub number: usize,
+    /// In words.
+    pub reading: String,
+    /// The logical form.
+    pub logical_form: String,
+    /// Words of the question that it does not use.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unused_words: Vec<String>,
 }
 
 /// What is walked from the topics, and what is done with the things that are reached. All

@@ -26,7 +26,7 @@ use crate::reason::{
 use crate::retrieve::relation_plan::PlannerKind;
 use crate::retrieve::{
     Amar, AmarConfig, DistanceMlp, Forms, FormsConfig, Gnn2r, Gnn2rConfig, NeighbourhoodConfig,
-    NetworkConfig, Overlap, OverlapConfig, Pna, QrGat, RelationPlan, RelationPlanConfig,
+    NetworkConfig, Overlap, OverlapConfig, Pna, QrGat, RelationPlan, Read, ReadConfig, RelationPlanConfig,
     RelationWalk, RelationWalkConfig, Similarity, SimilarityConfig,
 };
 use crate::select::{Nucleus, NucleusConfig, Threshold, ThresholdConfig, TopK, TopKConfig};
@@ -123,6 +123,8 @@ pub enum RetrieverConfig {
     Gnn2r(Gnn2rConfig),
     /// By cosine of question and triple.
     Similarity(SimilarityConfig),
+    /// What the best reading of the question matches.
+    Read(ReadConfig),
     /// What the best logical form matches.
     Forms(FormsConfig),
     /// What the first logical form matches that a trained language model writes.
@@ -209,7 +211,8 @@ impl Default for ReasonerConfig {
 }
 
 /// The methods that have a name.
-pub const METHODS: [&str; 16] = [
+pub const METHODS: [&str; 17] = [
+    "read",
     "walk",
     "forms",
     "amar",
@@ -236,6 +239,13 @@ impl PipelineConfig {
     pub fn of_method(name: &str) -> Option<Self> {
         match name {
             "walk" => Some(Self::default()),
+            "read" => Some(Self {
+                retrieve: RetrieverConfig::Read(ReadConfig::default()),
+                // all that made the form match
+                select: SelectorConfig::TopK(TopKConfig { k: 20_000 }),
+                reason: ReasonerConfig::LogicalForm(LogicalFormConfig::default()),
+                ..Self::default()
+            }),
             "forms" => Some(Self {
                 retrieve: RetrieverConfig::Forms(FormsConfig::default()),
                 // all that made the form match
@@ -469,6 +479,7 @@ impl PipelineConfig {
                     Box::new(RelationPlan::new(config.clone(), model)?)
                 }
                 RetrieverConfig::Gnn2r(config) => Box::new(Gnn2r::new(config)?),
+                RetrieverConfig::Read(config) => Box::new(Read::new(config.clone())?),
                 RetrieverConfig::Forms(config) => Box::new(Forms::new(config.clone())?),
                 RetrieverConfig::Amar(config) => Box::new(Amar::new(config.clone())?),
                 RetrieverConfig::Similarity(config) => Box::new(Similarity::new(config.clone())?),

@@ -173,6 +173,15 @@ pub enum Error {
         wanted: &'static str,
     },
 
+    /// A reading of the question that there is not.
+    #[error("there is no reading {wanted}: the question has {readings}")]
+    NoSuchReading {
+        /// What was asked for.
+        wanted: usize,
+        /// How many there are.
+        readings: usize,
+    },
+
     /// A method that needs a checkpoint was given none.
     #[error("the method `{method}` needs a trained model")]
     NoModel {
@@ -341,6 +350,7 @@ impl Error {
             Error::IndexLocked { .. } => "index-locked",
             Error::QueryDimension { .. } => "query-dimension",
             Error::BadSetting { .. } => "bad-setting",
+            Error::NoSuchReading { .. } => "no-such-reading",
             Error::NoModel { .. } => "no-model",
             Error::FormSyntax { .. } => "form-syntax",
             Error::FormNames { .. } => "form-names",

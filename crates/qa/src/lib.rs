@@ -18,6 +18,7 @@ pub mod phrase;
 mod pipeline;
 mod question;
 mod rationale;
+pub mod read;
 pub mod reason;
 mod relations;
 pub mod retrieve;

@@ -147,7 +147,11 @@ impl Pipeline {
         pass(Stage::Retrieved(&scored));
         phases.clone_from(&scored.phases);
         if let Some(reason) = &scored.refused {
-            return abstain(reason, &links);
+            return Ok(Answer {
+                unused_words: scored.unused,
+                alternatives: scored.alternatives,
+                ..abstain(reason, &links)?
+            });
         }
         // a count of nothing has no triples
         let formed = scored.form.is_some();
@@ -182,6 +186,8 @@ impl Pipeline {
             graph,
         )?;
         answer.llm.add(scored.llm);
+        answer.unused_words = scored.unused;
+        answer.alternatives = scored.alternatives;
         if context.form == Form::Chains {
             answer.chains = context.lines.into_iter().map(|line| line.text).collect();
         }

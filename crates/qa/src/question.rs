@@ -19,6 +19,13 @@ pub struct Question {
     /// topics). They win over linking.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub topics: Vec<String>,
+    /// Which of the question's readings is meant, counted from 1; 0 where nobody said.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub reading: usize,
+}
+
+fn is_zero(n: &usize) -> bool {
+    *n == 0
 }
 
 impl Question {

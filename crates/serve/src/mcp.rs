@@ -94,6 +94,8 @@ struct AskArguments {
     method: Option<String>,
     #[serde(default)]
     topics: Vec<String>,
+    #[serde(default)]
+    reading: usize,
     top_k: Option<usize>,
 }
 
@@ -321,7 +323,8 @@ impl App {
 
     fn mcp_asked(&self, arguments: AskArguments, caller: &Caller) -> Result<Asked, Problem> {
         caller.allow(self, Scope::Ask, arguments.graph.as_deref())?;
-        let question = Question::new(arguments.question).about(arguments.topics);
+        let mut question = Question::new(arguments.question).about(arguments.topics);
+        question.reading = arguments.reading;
         self.check_question(&question)?;
         Ok(Asked {
             question,
@@ -420,6 +423,11 @@ fn tools() -> Value {
                 "type": "array",
                 "items": { "type": "string" },
                 "description": "Names of the entities it is about, where they are known",
+            },
+            "reading": {
+                "type": "integer",
+                "minimum": 1,
+                "description": "Which of the question's readings is meant, as `alternatives` of an earlier answer number them",
             },
         });
         for (name, schema) in more {

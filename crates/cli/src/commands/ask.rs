@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Context;
 use serde::Serialize;
-use wherefore::answer::{Answer, AnswerEntity, Status, Trace};
+use wherefore::answer::{Answer, AnswerEntity, Status, Table, Trace};
 use wherefore::config::{LinkerConfig, OrganizerConfig, RetrieverConfig, SelectorConfig};
 use wherefore::retrieve::gnn2r::Explanation;
 use wherefore::verify::{SigningKey, seal};
@@ -27,7 +27,8 @@ const SHOWN_ANSWERS: usize = 10;
 pub(crate) fn run(args: &Ask, output: &Output) -> anyhow::Result<Exit> {
     let mut config = config(args)?;
     language::configure(&args.llm, &mut config)?;
-    let question = Question::new(question(args)?).about(&args.topics);
+    let mut question = Question::new(question(args)?).about(&args.topics);
+    question.reading = args.reading.map_or(0, |n| n as usize);
     // before the graph is opened: it may be large
     question.check()?;
     if args.sign.is_some() && !output.json {
@@ -212,12 +213,67 @@ pub(crate) fn written(answer: &Answer, output: &Output) -> String {
             let form = output.dim(&shown(form));
             text += &format!("\nread as {}\n        {form}\n", shown(reading));
         }
+        if let Some(table) = &answer.table {
+            text += &format!("\n{}", rows(table, output));
+        }
         let because = because(answer, some, output);
         if !because.is_empty() {
             text += &format!("\nbecause\n{because}");
         }
     }
+    text += &readings(answer, output);
     text + "\n" + &output.dim(&footer(answer)) + "\n"
+}
+
+/// Words that were not used, and what else the question may mean.
+fn readings(answer: &Answer, output: &Output) -> String {
+    let mut text = String::new();
+    if !answer.unused_words.is_empty() && !answer.answers.is_empty() {
+        let words = shown(&answer.unused_words.join(", ")).into_owned();
+        text += &format!("\nnot used: {words}\n");
+    }
+    if !answer.alternatives.is_empty() {
+        text += "\ndid you mean (--reading N)\n";
+    }
+    for other in &answer.alternatives {
+        text += &format!("  {}  {}", other.number, shown(&other.reading));
+        if !other.unused_words.is_empty() {
+            let without = format!("  without {}", shown(&other.unused_words.join(", ")));
+            text += &output.dim(&without);
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// The answer's table, column by column.
+fn rows(table: &Table, output: &Output) -> String {
+    let cells = |row: &[Vec<String>]| -> Vec<String> {
+        let cell = |values: &Vec<String>| shown(&values.join(", ")).into_owned();
+        row.iter().map(cell).collect()
+    };
+    let shown_rows: Vec<Vec<String>> =
+        (table.rows.iter().take(SHOWN_ANSWERS)).map(|r| cells(r)).collect();
+    let width = |at: usize| {
+        let of = |row: &Vec<String>| row.get(at).map_or(0, |c| c.chars().count());
+        shown_rows.iter().map(of).chain([table.columns[at].chars().count()]).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..table.columns.len()).map(width).collect();
+    let line = |cells: &[String]| -> String {
+        let padded = cells.iter().zip(&widths).map(|(cell, &width)| format!("{cell:width$}"));
+        padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    };
+    let titles: Vec<String> = table.columns.iter().map(|c| shown(c).into_owned()).collect();
+    let mut text = format!("{}\n", output.bold(&line(&titles)));
+    for row in &shown_rows {
+        text += &format!("{}\n", line(row));
+    }
+    let more = table.rows.len() - shown_rows.len();
+    if more > 0 {
+        let line = format!("… and {more} more rows; `--json` has them all");
+        text += &format!("{}\n", output.dim(&line));
+    }
+    text
 }
 
 /// How the question was taken apart.

@@ -4,7 +4,7 @@ mod aliases;
 mod lexicon;
 mod mentions;
 mod names;
-mod nationalities;
+pub(crate) mod nationalities;
 mod rank;
 mod report;
 mod spans;

@@ -108,7 +108,7 @@ oceania:oceanian
 antarctica:antarctic";
 
 /// Names of the country that normalised `words` stand for, the usual one first.
-pub(super) fn country(words: &str) -> Option<impl Iterator<Item = &'static str>> {
+pub(crate) fn country(words: &str) -> Option<impl Iterator<Item = &'static str>> {
     static BY_FORM: OnceLock<HashMap<&str, &str>> = OnceLock::new();
     let by_form = BY_FORM.get_or_init(|| {
         COUNTRIES

@@ -2,6 +2,7 @@
 
 pub mod aspects;
 mod bind;
+mod called;
 mod cues;
 pub mod decode;
 mod english;
@@ -23,6 +24,7 @@ mod table;
 mod tests;
 mod value;
 
+pub use called::{entity_name, relation_name};
 pub use cues::{Best, Bound, Cues};
 pub use form::{
     Comparison, Constant, Extreme, Form, MAX_DEPTH, MAX_FORM_BYTES, MAX_PARTS, Place, Rank,

@@ -26,7 +26,7 @@ use crate::error::{Error, Result};
 use crate::link::{Link, Linker};
 use crate::question::Question;
 use crate::relations::dot;
-use crate::retrieve::forms::{entity_name, relation_name};
+use super::called::{entity_name, relation_name};
 use crate::words::opened;
 
 /// Settings of [`Repairer::repaired`].

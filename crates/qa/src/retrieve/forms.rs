@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
-use wherefore_graph::{EntityId, Graph, NameMatch, RelationId, Subgraph, Triple};
+use wherefore_graph::{EntityId, Graph, Subgraph, Triple};
 use wherefore_model::{Encoder, encode};
 
 use self::search::Search;
@@ -36,7 +36,7 @@ use super::{
 };
 use crate::error::{Error, Result};
 use crate::link::Link;
-use crate::logic::{Form, Moment, Outcome, Plan, RunLimits, Runner, relation_called};
+use crate::logic::{Form, Moment, Outcome, Plan, RunLimits, Runner};
 use crate::measure::places;
 use crate::per_graph::PerGraph;
 use crate::question::Question;
@@ -349,31 +349,6 @@ fn answered(
         notes,
         ..ScoredTriples::default()
     })
-}
-
-/// What a relation is called in a form: its identity where that is short, or its label where it
-/// means this one alone.
-pub(crate) fn relation_name(relation: RelationId, graph: &dyn Graph) -> Result<String> {
-    let term = graph.relation_term(relation)?.to_string();
-    if !term.contains("://") {
-        return Ok(term);
-    }
-    let label = graph.relation_label(relation)?;
-    Ok(match relation_called(&label, graph)? {
-        Some(found) if found == relation => label.into_owned(),
-        _ => term,
-    })
-}
-
-/// What an entity is called in a form: its label where it means this one alone, else its identity.
-pub(crate) fn entity_name(entity: EntityId, graph: &dyn Graph) -> Result<String> {
-    let label = graph.entity_label(entity)?;
-    Ok(
-        match graph.entities_named(&label, NameMatch::Exact)?.as_slice() {
-            [one] if *one == entity => label.into_owned(),
-            _ => graph.entity_term(entity)?.to_string(),
-        },
-    )
 }
 
 #[cfg(test)]

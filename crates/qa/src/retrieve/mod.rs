@@ -9,6 +9,7 @@ mod mention;
 mod neighbourhood;
 pub mod network;
 mod overlap;
+mod read;
 pub mod relation_plan;
 mod relation_walk;
 mod similarity;
@@ -32,6 +33,7 @@ pub use mention::label_span;
 pub use neighbourhood::{Neighbourhood, NeighbourhoodConfig};
 pub use network::{DistanceMlp, NetworkConfig, NetworkRetriever, Pna, QrGat};
 pub use overlap::{Overlap, OverlapConfig};
+pub use read::{Read, ReadConfig};
 pub use relation_plan::{RelationPlan, RelationPlanConfig};
 pub use relation_walk::{RelationWalk, RelationWalkConfig};
 pub use similarity::{Similarity, SimilarityConfig};
@@ -61,6 +63,10 @@ pub struct ScoredTriples {
     pub form: Option<FormAnswer>,
     /// What had to be left out to keep the budget, in words for the user.
     pub notes: Vec<String>,
+    /// Words of the question that the method passed over.
+    pub unused: Vec<String>,
+    /// Other ways to read the question.
+    pub alternatives: Vec<crate::answer::Alternative>,
     /// Why nothing was looked for, where the question says what the method does not read.
     pub refused: Option<String>,
     /// Milliseconds by phase, where a method has phases.

@@ -33,6 +33,8 @@ struct AskBody {
     #[serde(default)]
     topics: Vec<String>,
     #[serde(default)]
+    reading: usize,
+    #[serde(default)]
     stream: bool,
     #[serde(default)]
     top_k: Option<usize>,
@@ -64,7 +66,8 @@ impl AskBody {
     /// Refuses what can be refused before it waits in a queue.
     fn asked(&self, app: &App) -> Result<Asked, Problem> {
         app.allow(Scope::Ask, self.graph.as_deref())?;
-        let question = Question::new(&self.question).about(&self.topics);
+        let mut question = Question::new(&self.question).about(&self.topics);
+        question.reading = self.reading;
         app.check_question(&question)?;
         let graph = app.engine.graph(self.graph.as_deref())?;
         graph.pipeline(self.method.as_deref())?;

@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::link::{Linker, Names, NamesConfig};
 use crate::logic::aspects::{AspectRetriever, RelationRetriever};
 use crate::question::Question;
-use crate::retrieve::forms::relation_name;
+use crate::logic::relation_name;
 
 /// Texts of each aspect that are read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

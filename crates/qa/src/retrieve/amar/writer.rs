@@ -15,7 +15,7 @@ use crate::logic::decode::{BeamConfig, Decoded, Grammar, Lexicon, Search, Vocabu
 use crate::logic::{Form, Notation, relation_called};
 use crate::per_graph::PerGraph;
 use crate::question::Question;
-use crate::retrieve::forms::relation_name;
+use crate::logic::relation_name;
 
 /// Entities whose names are kept as one tree, at most.
 const MAX_NAMES: usize = 2_000_000;

@@ -4,7 +4,8 @@ use wherefore_graph::{EntityId, Graph, RelationId, Triple};
 use wherefore_model::Encoder;
 
 use super::vocabulary::{Attribute, ClassMention, Vocabulary, Words};
-use super::{Candidate, Forms, entity_name, relation_name};
+use super::{Candidate, Forms};
+use crate::logic::{entity_name, relation_name};
 use crate::error::Result;
 use crate::link::Link;
 use crate::logic::{

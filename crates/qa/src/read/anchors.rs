@@ -1,0 +1,431 @@
+//! Parts that words stand for by themselves: names, classes, relations, numbers, operators.
+
+use hashbrown::HashMap;
+use wherefore_graph::names::normalise;
+use wherefore_graph::{EntityId, NameMatch, RelationId};
+
+use super::arena::{Node, Ranked};
+use super::chart::{Anchor, Cat, Search, sorted};
+use super::features::Feature as F;
+use super::lang::Op;
+use super::schema::{Class, ClassIx, Kind, kind_of};
+use crate::error::Result;
+use crate::link::Link;
+use crate::link::nationalities::country;
+
+/// Longest name, in words.
+const MAX_NAME: usize = 10;
+/// Longest phrase of a class or relation, in slots.
+const MAX_PHRASE: usize = 4;
+/// Things of one name that are told apart.
+const NAMESAKES: usize = 64;
+/// Classes among which the things of a name are told apart.
+const GROUPS: usize = 6;
+
+/// A name in the question.
+struct Named {
+    words: (usize, usize),
+    entities: Vec<EntityId>,
+    /// How unsure it is: 0 where it is spelt like the question has it.
+    unsure: f32,
+}
+
+impl Search<'_> {
+    /// All that words stand for, and what it costs to pass over each.
+    pub(super) fn anchors(&mut self, links: &[Link]) -> Result<Vec<Anchor>> {
+        let mut found = Vec::new();
+        self.name_anchors(links, &mut found)?;
+        self.phrase_anchors(&mut found)?;
+        self.operator_anchors(&mut found);
+        self.number_anchors(&mut found)?;
+        self.price_of_passing_over(&found);
+        self.asked = self.asked_for(&found);
+        Ok(found)
+    }
+
+    fn name_anchors(&mut self, links: &[Link], found: &mut Vec<Anchor>) -> Result<()> {
+        let mut names: Vec<Named> = Vec::new();
+        let n = self.words.all.len();
+        for from in 0..n {
+            for to in from + 1..=n.min(from + MAX_NAME) {
+                let words = &self.words.all[from..to];
+                let quoted = self.words.quoted.contains(&(from, to));
+                if words.iter().all(|w| w.is_silent) && !quoted {
+                    continue;
+                }
+                let text = self.words.text_of(from, to);
+                let mut entities = self.graph.entities_named(text, NameMatch::Normalised)?;
+                let mut unsure = 0.0;
+                if entities.is_empty()
+                    && let Some(one) = text.strip_suffix('s')
+                    && one.len() > 3
+                {
+                    entities = self.graph.entities_named(one, NameMatch::Normalised)?;
+                    unsure = 0.2;
+                }
+                if entities.is_empty() && to - from <= 3 {
+                    let text = normalise(text);
+                    for name in country(&text).into_iter().flatten() {
+                        entities.extend(self.graph.entities_named(name, NameMatch::Normalised)?);
+                        unsure = 0.1;
+                    }
+                }
+                if !entities.is_empty() {
+                    names.push(Named {
+                        words: (from, to),
+                        entities,
+                        unsure,
+                    });
+                }
+            }
+        }
+        for link in links {
+            let Some((start, end)) = link.span else {
+                continue;
+            };
+            let first = self.words.all.iter().position(|w| w.end > start);
+            let last = self.words.all.iter().rposition(|w| w.start < end);
+            let (Some(first), Some(last)) = (first, last) else {
+                continue;
+            };
+            let words = (first, last + 1);
+            if first > last || names.iter().any(|n| n.words == words) {
+                continue;
+            }
+            names.push(Named {
+                words,
+                entities: vec![link.entity],
+                unsure: 1.0 - link.score,
+            });
+        }
+        for named in names {
+            self.one_name(named, found)?;
+        }
+        Ok(())
+    }
+
+    /// A name, once for each class of what it may mean.
+    fn one_name(&mut self, named: Named, found: &mut Vec<Anchor>) -> Result<()> {
+        let (from, to) = named.words;
+        let Some(slots) = self.words.slots_of(from, to) else {
+            return Ok(());
+        };
+        let mut groups: Vec<(Vec<ClassIx>, Kind, Vec<EntityId>)> = Vec::new();
+        for &entity in named.entities.iter().take(NAMESAKES) {
+            let is_class = self.schema.class_of(entity);
+            if is_class.is_some_and(|c| self.schema.classes[c as usize].instances > 0) {
+                continue;
+            }
+            let types = self.schema.types_of(self.graph, entity)?;
+            let kind = kind_of(&self.graph.entity_term(entity)?);
+            if kind == Kind::Number && self.graph.degree(entity)? == 0 {
+                continue;
+            }
+            let untyped = types.is_empty() && kind == Kind::Thing;
+            match groups.iter_mut().find(|g| g.0 == types && g.1 == kind && !untyped) {
+                Some(group) => group.2.push(entity),
+                None => groups.push((types, kind, vec![entity])),
+            }
+        }
+        let capital = self.words.text[self.words.all[from].start..].starts_with(char::is_uppercase);
+        let is_quoted = self.words.quoted.contains(&(from, to));
+        let mut degrees = Vec::with_capacity(groups.len());
+        for (_, _, entities) in &groups {
+            let mut most = 0;
+            for &entity in entities.iter().take(GROUPS) {
+                most = most.max(self.graph.degree(entity)?);
+            }
+            degrees.push(most as f32 + 1.0);
+        }
+        let most = degrees.iter().copied().fold(1.0, f32::max);
+        for ((_, kind, entities), degree) in groups.into_iter().zip(degrees).take(GROUPS) {
+            let mut own = vec![
+                (F::name_rare, (most / degree).ln()),
+                (F::name, 1.0),
+                (F::name_word, (slots.1 - slots.0) as f32),
+                (F::name_namesakes, (entities.len() as f32).ln()),
+            ];
+            if named.unsure > 0.0 {
+                own.push((F::name_unsure, named.unsure));
+            }
+            if !capital && !is_quoted {
+                own.push((F::name_lower, 1.0));
+            }
+            match kind {
+                Kind::Thing => {}
+                Kind::Text => own.push((F::name_literal, 1.0)),
+                Kind::Number | Kind::Time => own.push((F::name_number, 1.0)),
+            }
+            self.prominent(&entities, slots, named.words, &own, found)?;
+            let node = self.arena.add(Node::Ents(sorted(entities)))?;
+            found.push(Anchor {
+                slots,
+                words: named.words,
+                cat: Cat::set(node),
+                own,
+            });
+        }
+        Ok(())
+    }
+
+    /// Of namesakes of one class, the one that the graph says most about by far.
+    fn prominent(
+        &mut self,
+        entities: &[EntityId],
+        slots: (usize, usize),
+        words: (usize, usize),
+        own: &[(F, f32)],
+        found: &mut Vec<Anchor>,
+    ) -> Result<()> {
+        let mut degrees = Vec::with_capacity(entities.len());
+        for &entity in entities {
+            degrees.push((self.graph.degree(entity)?, entity));
+        }
+        degrees.sort_unstable_by(|a, b| b.cmp(a));
+        if let [(most, first), (next, _), ..] = degrees[..]
+            && most >= 3 * next
+        {
+            let mut own: Vec<(F, f32)> = own.to_vec();
+            own.retain(|(f, _)| *f != F::name_namesakes);
+            own.push((F::name_prominent, 1.0));
+            let node = self.arena.add(Node::Ents(sorted(vec![first])))?;
+            let cat = Cat::set(node);
+            found.push(Anchor { slots, words, cat, own });
+        }
+        Ok(())
+    }
+
+    /// Classes and relations by the words of their labels.
+    fn phrase_anchors(&mut self, found: &mut Vec<Anchor>) -> Result<()> {
+        let n = self.words.slots.len();
+        let mut classes: HashMap<usize, Vec<ClassIx>> = HashMap::new();
+        let mut relations: HashMap<usize, Vec<RelationId>> = HashMap::new();
+        for slot in 0..n {
+            let stem = &self.words.all[self.words.slots[slot]].stem;
+            classes.insert(slot, self.schema.classes_with(stem, self.lang));
+            relations.insert(slot, self.schema.relations_with(stem, self.lang));
+        }
+        for from in 0..n {
+            for to in from + 1..=n.min(from + MAX_PHRASE) {
+                let words = (self.words.slots[from], self.words.slots[to - 1] + 1);
+                let stems: Vec<String> = (from..to)
+                    .map(|slot| self.words.all[self.words.slots[slot]].stem.clone())
+                    .collect();
+                let slots = (from, to);
+                for &class in &classes[&from] {
+                    let Class { stems: of, .. } = &self.schema.classes[class as usize];
+                    let Some((group, missing)) = self.matched(&stems, of) else {
+                        continue;
+                    };
+                    if missing * 2 > of.len() {
+                        continue;
+                    }
+                    let own = vec![
+                        (F::class, 1.0),
+                        (F::class_group, group as f32),
+                        (F::class_missing, missing as f32),
+                    ];
+                    let cat = Cat::set(self.arena.add(Node::Class(class))?);
+                    found.push(Anchor { slots, words, cat, own });
+                }
+                for &relation in &relations[&from] {
+                    let of = self.schema.relation(relation);
+                    let Some((group, missing)) = self.matched(&stems, &of.stems) else {
+                        continue;
+                    };
+                    let mut own = vec![
+                        (F::relation, 1.0),
+                        (F::relation_group, group as f32),
+                        (F::relation_missing, missing as f32),
+                    ];
+                    let extreme = |word: &&String| {
+                        let said = self.lang.operators(&[word]);
+                        said.iter().any(|(_, op)| matches!(op, Op::Best(..)))
+                    };
+                    if let Some(word) = of.words.iter().find(extreme) {
+                        let stem = crate::words::stem(word);
+                        let is_said = |s: &String| *s == stem || self.lang.same_group(s, &stem);
+                        if !stems.iter().any(is_said) {
+                            own.push((F::relation_missing_extreme, 1.0));
+                        }
+                    }
+                    let cat = Cat::Relation(relation);
+                    found.push(Anchor { slots, words, cat, own: own.clone() });
+                    self.relation_as_set(relation, slots, words, own, found)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// `year`, `the highest point`: all that the relation leads to.
+    fn relation_as_set(
+        &mut self,
+        relation: RelationId,
+        slots: (usize, usize),
+        words: (usize, usize),
+        mut own: Vec<(F, f32)>,
+        found: &mut Vec<Anchor>,
+    ) -> Result<()> {
+        if self.schema.relation(relation).is_noun {
+            return Ok(());
+        }
+        own.push((F::relation_named_as_class, 1.0));
+        if let Some((greatest, by)) = self.extreme_of(relation)
+            && let Some(&(class, _)) = self.schema.relation(relation).domain.first()
+        {
+            let by = super::arena::Measure::Path(std::rc::Rc::from([(by, true)]));
+            let class = self.arena.add(Node::Class(class))?;
+            let top = self.arena.add(Node::Top(class, by, greatest, Ranked::Nth(1)))?;
+            let node = self.arena.add(Node::Join((relation, true), top))?;
+            own.push((F::top_all, 1.0));
+            found.push(Anchor { slots, words, cat: Cat::set(node), own });
+        } else {
+            if matches!(self.schema.relation(relation).kind, Kind::Number) {
+                own.push((F::value_named_as_class, 1.0));
+            }
+            let node = self.arena.add(Node::Side(relation, true))?;
+            found.push(Anchor { slots, words, cat: Cat::set(node), own });
+        }
+        Ok(())
+    }
+
+    /// Whether each stem is one of a label's; how many are so by another word for it, and how many
+    /// of the label's are not said.
+    fn matched(&self, stems: &[String], label: &[String]) -> Option<(usize, usize)> {
+        let mut said = vec![false; label.len()];
+        let mut group = 0;
+        for stem in stems {
+            let place = label.iter().position(|l| l == stem).or_else(|| {
+                group += 1;
+                label.iter().position(|l| self.lang.same_group(l, stem))
+            })?;
+            if said[place] {
+                return None;
+            }
+            said[place] = true;
+        }
+        Some((group, said.iter().filter(|s| !**s).count()))
+    }
+
+    fn operator_anchors(&self, found: &mut Vec<Anchor>) {
+        for phrase in &self.words.phrases {
+            let Some(slots) = self.words.slots_of(phrase.from, phrase.to) else {
+                continue;
+            };
+            let cat = match phrase.op {
+                op @ (Op::Best(..) | Op::Extreme(_)) => Cat::Superlative(op, Ranked::Nth(1)),
+                op @ Op::Order(first) => {
+                    let last = &self.words.all[phrase.to - 1].lower;
+                    if self.lang.between(last).is_some() {
+                        found.push(Anchor {
+                            slots,
+                            words: (phrase.from, phrase.to),
+                            cat: Cat::Op(op),
+                            own: Vec::new(),
+                        });
+                        continue;
+                    }
+                    found.push(Anchor {
+                        slots,
+                        words: (phrase.from, phrase.to),
+                        cat: Cat::Ordered(None, first),
+                        own: Vec::new(),
+                    });
+                    Cat::Op(op)
+                }
+                op => Cat::Op(op),
+            };
+            found.push(Anchor {
+                slots,
+                words: (phrase.from, phrase.to),
+                cat,
+                own: Vec::new(),
+            });
+        }
+    }
+
+    fn number_anchors(&mut self, found: &mut Vec<Anchor>) -> Result<()> {
+        for slot in 0..self.words.slots.len() {
+            let at = self.words.slots[slot];
+            let Some(mut number) = self.words.number_at(at, self.lang) else {
+                continue;
+            };
+            let mut to = at + 1;
+            // `5 million`
+            while let Some(next) = self.words.all.get(to)
+                && let Some(times) = self.lang.number(&next.lower)
+                && times >= 100.0
+            {
+                number *= times;
+                to += 1;
+            }
+            if let Some(slots) = self.words.slots_of(at, to) {
+                let node = self.arena.add(Node::Const(number.to_bits()))?;
+                found.push(Anchor {
+                    slots,
+                    words: (at, to),
+                    cat: Cat::Number(node),
+                    own: Vec::new(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// The classes that are named right after `which`, `what` or `how many`.
+    fn asked_for(&self, found: &[Anchor]) -> Vec<ClassIx> {
+        let asks = |w: &super::tokens::Word| self.lang.asks(&w.lower);
+        let Some(mut at) = self.words.all.iter().position(asks) else {
+            return Vec::new();
+        };
+        at += 1;
+        let counts = |p: &&super::tokens::Phrase| p.op == Op::Count && p.from + 1 >= at && p.from <= at;
+        if let Some(phrase) = self.words.phrases.iter().find(counts) {
+            at = phrase.to;
+        } else if !self.lang.picks(&self.words.all[at - 1].lower) {
+            return Vec::new();
+        }
+        let class = |a: &Anchor| match &a.cat {
+            Cat::Set { node, .. } if a.words.0 == at => match *self.arena.node(*node) {
+                Node::Class(class) => Some(class),
+                _ => None,
+            },
+            _ => None,
+        };
+        found.iter().filter_map(class).collect()
+    }
+
+    fn price_of_passing_over(&mut self, found: &[Anchor]) {
+        for slot in 0..self.words.slots.len() {
+            let word = &self.words.all[self.words.slots[slot]];
+            let here = found.iter().filter(|a| (a.slots.0..a.slots.1).contains(&slot));
+            let mut price = F::skip_unknown;
+            let mut named = false;
+            for anchor in here {
+                match &anchor.cat {
+                    Cat::Op(Op::Where | Op::When) if price == F::skip_unknown => {
+                        price = F::skip_silent;
+                    }
+                    Cat::Op(_) | Cat::Superlative(..) => price = F::skip_operator,
+                    Cat::Number(_) => price = F::skip_number,
+                    Cat::Set { node, .. } if matches!(self.arena.node(*node), Node::Ents(_)) => {
+                        named = true;
+                    }
+                    _ if price == F::skip_unknown => price = F::skip_word,
+                    _ => {}
+                }
+            }
+            if named && !matches!(price, F::skip_number | F::skip_operator) {
+                price = F::skip_name;
+            }
+            if word.is_light && matches!(price, F::skip_unknown | F::skip_word) {
+                price = F::skip_light;
+            }
+            if word.is_silent {
+                price = F::skip_silent;
+            }
+            self.skip[slot] = price;
+        }
+    }
+}

@@ -1,0 +1,515 @@
+//! Parts of readings over ids: equal parts are one node, and each is computed once.
+//!
+//! What a node stands for is computed when somebody asks; where that takes more edges than the
+//! question may have, it stays unknown, and the node is carried on as it is.
+
+use std::rc::Rc;
+
+use hashbrown::HashMap;
+use wherefore_graph::{EntityId, Graph, RelationId, Term, edges_by_relation};
+
+use super::schema::{ClassIx, Kind, Schema, Step, kind_of, number_of};
+use crate::error::Result;
+use crate::logic::{Aggregate, Comparison};
+
+/// The number of a node.
+pub(super) type Id = u32;
+
+/// Edges that may be read for one question.
+const MAX_EDGES: usize = 600_000;
+/// Most members of a set that is computed.
+const MAX_SET: usize = 100_000;
+/// Members of a set whose classes are looked at.
+const TYPED: usize = 16;
+
+/// A function from a thing to numbers or times.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Measure {
+    /// Values at the end of a path.
+    Path(Rc<[Step]>),
+    /// How many things a path leads to; of those in a set.
+    HowMany(Rc<[Step]>, Option<Id>),
+}
+
+/// Which members a ranking gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Ranked {
+    /// All of the n-th of the distinct values.
+    Nth(u32),
+    /// So many.
+    First(u32),
+}
+
+/// A part of a reading.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Node {
+    /// These, sorted.
+    Ents(Rc<[EntityId]>),
+    /// Whatever is of a class.
+    Class(ClassIx),
+    /// All heads of a relation, or all tails.
+    Side(RelationId, bool),
+    /// What the members lead to by a step.
+    Join(Step, Id),
+    And(Id, Id),
+    Or(Id, Id),
+    Except(Id, Id),
+    /// The best by a measure; the greatest, where that is so.
+    Top(Id, Measure, bool, Ranked),
+    /// The members whose measure compares so with a number.
+    Where(Id, Measure, Comparison, Id),
+    /// A number by its bits.
+    Const(u64),
+    Count(Id),
+    Of(Aggregate, Id, Measure),
+    /// Whether there is a member.
+    Any(Id),
+}
+
+/// What a node stands for.
+#[derive(Clone, Debug)]
+pub(super) enum Meaning {
+    Set(Rc<[EntityId]>),
+    Number(Option<f64>),
+    Truth(bool),
+    /// Too large to compute here.
+    Unknown,
+}
+
+/// The nodes of one question.
+pub(super) struct Arena<'g> {
+    pub(super) graph: &'g dyn Graph,
+    pub(super) schema: &'g Schema,
+    nodes: Vec<Node>,
+    ids: HashMap<Node, Id>,
+    types: Vec<Rc<[ClassIx]>>,
+    kinds: Vec<Kind>,
+    meanings: Vec<Option<Meaning>>,
+    edges: usize,
+}
+
+impl<'g> Arena<'g> {
+    pub(super) fn new(graph: &'g dyn Graph, schema: &'g Schema) -> Self {
+        Self {
+            graph,
+            schema,
+            nodes: Vec::new(),
+            ids: HashMap::new(),
+            types: Vec::new(),
+            kinds: Vec::new(),
+            meanings: Vec::new(),
+            edges: 0,
+        }
+    }
+
+    pub(super) fn add(&mut self, node: Node) -> Result<Id> {
+        if let Some(&id) = self.ids.get(&node) {
+            return Ok(id);
+        }
+        let (types, kind) = self.typed(&node)?;
+        let id = self.nodes.len() as Id;
+        self.ids.insert(node.clone(), id);
+        self.nodes.push(node);
+        self.types.push(types);
+        self.kinds.push(kind);
+        self.meanings.push(None);
+        Ok(id)
+    }
+
+    pub(super) fn node(&self, id: Id) -> &Node {
+        &self.nodes[id as usize]
+    }
+
+    /// The classes that its members may be of; none where that is not known.
+    pub(super) fn types(&self, id: Id) -> Rc<[ClassIx]> {
+        Rc::clone(&self.types[id as usize])
+    }
+
+    pub(super) fn kind(&self, id: Id) -> Kind {
+        self.kinds[id as usize]
+    }
+
+    /// How many nodes there are.
+    pub(super) fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    fn typed(&self, node: &Node) -> Result<(Rc<[ClassIx]>, Kind)> {
+        let of = |id: &Id| (self.types(*id), self.kind(*id));
+        let none: Rc<[ClassIx]> = Rc::from([]);
+        Ok(match node {
+            Node::Ents(all) => {
+                let mut found = Vec::new();
+                for &entity in all.iter().take(TYPED) {
+                    for class in self.schema.types_of(self.graph, entity)? {
+                        if !found.contains(&class) {
+                            found.push(class);
+                        }
+                    }
+                }
+                let kind = match all.first() {
+                    Some(&entity) => kind_of(&self.graph.entity_term(entity)?),
+                    None => Kind::Thing,
+                };
+                (found.into(), kind)
+            }
+            Node::Class(class) => (Rc::from([*class]), Kind::Thing),
+            Node::Side(relation, tails) => self.ends((*relation, *tails)),
+            Node::Join(step, _) => self.ends(*step),
+            Node::And(a, b) => {
+                let ((first, kind), (second, _)) = (of(a), of(b));
+                let both: Vec<ClassIx> =
+                    first.iter().copied().filter(|c| second.contains(c)).collect();
+                match both.is_empty() {
+                    true => (first, kind),
+                    false => (both.into(), kind),
+                }
+            }
+            Node::Or(a, b) => {
+                let ((first, kind), (second, _)) = (of(a), of(b));
+                let mut all = first.to_vec();
+                all.extend(second.iter().filter(|c| !first.contains(c)));
+                (all.into(), kind)
+            }
+            Node::Except(a, _) | Node::Top(a, ..) | Node::Where(a, ..) => of(a),
+            Node::Const(_) | Node::Count(_) | Node::Of(..) => (none, Kind::Number),
+            Node::Any(_) => (none, Kind::Text),
+        })
+    }
+
+    fn ends(&self, step: Step) -> (Rc<[ClassIx]>, Kind) {
+        let kind = match step.1 {
+            true => self.schema.relation(step.0).kind,
+            false => Kind::Thing,
+        };
+        (self.schema.leads_to(step).collect(), kind)
+    }
+
+    /// What a node stands for.
+    pub(super) fn meaning(&mut self, id: Id) -> Result<Meaning> {
+        if let Some(meaning) = &self.meanings[id as usize] {
+            return Ok(meaning.clone());
+        }
+        let node = self.nodes[id as usize].clone();
+        let meaning = self.compute(&node)?;
+        self.meanings[id as usize] = Some(meaning.clone());
+        Ok(meaning)
+    }
+
+    /// The members of a set; none where they are not known.
+    pub(super) fn members(&mut self, id: Id) -> Result<Option<Rc<[EntityId]>>> {
+        Ok(match self.meaning(id)? {
+            Meaning::Set(set) => Some(set),
+            _ => None,
+        })
+    }
+
+    fn number(&mut self, id: Id) -> Result<Option<Option<f64>>> {
+        Ok(match self.meaning(id)? {
+            Meaning::Number(number) => Some(number),
+            _ => None,
+        })
+    }
+
+    fn step(&mut self, from: &[EntityId], (relation, forward): Step) -> Result<Option<Vec<EntityId>>> {
+        let mut found = Vec::new();
+        for &entity in from {
+            let row = match forward {
+                true => self.graph.outgoing(entity)?,
+                false => self.graph.incoming(entity)?,
+            };
+            let edges = edges_by_relation(&row, relation);
+            self.edges += edges.len() + 1;
+            found.extend(edges.iter().map(|edge| edge.entity));
+            if found.len() > MAX_SET || self.edges > MAX_EDGES {
+                return Ok(None);
+            }
+        }
+        found.sort_unstable();
+        found.dedup();
+        Ok(Some(found))
+    }
+
+    fn path(&mut self, from: EntityId, path: &[Step]) -> Result<Option<Vec<EntityId>>> {
+        let mut at = vec![from];
+        for &step in path {
+            match self.step(&at, step)? {
+                Some(next) => at = next,
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(at))
+    }
+
+    /// The number or time that an entity is, times in years.
+    fn value(&self, entity: EntityId) -> Result<Option<f64>> {
+        Ok(match self.graph.entity_term(entity)? {
+            Term::Literal(literal) => number_of(&literal.value).or_else(|| year_of(&literal.value)),
+            Term::Name(name) => number_of(&name).or_else(|| year_of(&name)),
+            _ => None,
+        })
+    }
+
+    fn values(&mut self, entity: EntityId, by: &Measure) -> Result<Option<Vec<f64>>> {
+        match by {
+            Measure::Path(path) => {
+                let Some(ends) = self.path(entity, path)? else {
+                    return Ok(None);
+                };
+                let mut values = Vec::new();
+                for end in ends {
+                    values.extend(self.value(end)?);
+                }
+                Ok(Some(values))
+            }
+            Measure::HowMany(path, of) => {
+                let Some(ends) = self.path(entity, path)? else {
+                    return Ok(None);
+                };
+                let count = match of {
+                    None => ends.len(),
+                    Some(of) => match self.kept(&ends, *of)? {
+                        Some(kept) => kept.len(),
+                        None => return Ok(None),
+                    },
+                };
+                Ok(Some(vec![count as f64]))
+            }
+        }
+    }
+
+    /// Whether the values of a measure are times.
+    pub(super) fn is_time(&self, by: &Measure) -> bool {
+        match by {
+            Measure::Path(path) => path
+                .last()
+                .is_some_and(|step| self.schema.relation(step.0).kind == Kind::Time),
+            Measure::HowMany(..) => false,
+        }
+    }
+
+    /// Those that are in a set as well.
+    fn kept(&mut self, all: &[EntityId], set: Id) -> Result<Option<Vec<EntityId>>> {
+        if let Node::Class(class) = self.nodes[set as usize] {
+            let mut kept = Vec::new();
+            for &entity in all {
+                self.edges += 1;
+                if self.schema.types_of(self.graph, entity)?.contains(&class) {
+                    kept.push(entity);
+                }
+            }
+            return Ok((self.edges <= MAX_EDGES).then_some(kept));
+        }
+        let Some(members) = self.members(set)? else {
+            return Ok(None);
+        };
+        let inside = |e: &EntityId| members.binary_search(e).is_ok();
+        Ok(Some(all.iter().copied().filter(inside).collect()))
+    }
+
+    fn class(&mut self, class: ClassIx) -> Result<Option<Vec<EntityId>>> {
+        let mut all = vec![class];
+        all.extend(&self.schema.classes[class as usize].narrower);
+        if all.iter().map(|c| self.schema.classes[*c as usize].instances).sum::<usize>() > MAX_SET {
+            return Ok(None);
+        }
+        let mut found = Vec::new();
+        for class in all {
+            let entity = self.schema.classes[class as usize].entity;
+            for &relation in &self.schema.typed_by {
+                let Some(of) = self.step(&[entity], (relation, false))? else {
+                    return Ok(None);
+                };
+                found.extend(of);
+            }
+        }
+        found.sort_unstable();
+        found.dedup();
+        Ok(Some(found))
+    }
+
+    fn compute(&mut self, node: &Node) -> Result<Meaning> {
+        let set = |found: Option<Vec<EntityId>>| match found {
+            Some(found) => Meaning::Set(found.into()),
+            None => Meaning::Unknown,
+        };
+        Ok(match node {
+            Node::Ents(all) => Meaning::Set(Rc::clone(all)),
+            Node::Class(class) => set(self.class(*class)?),
+            Node::Side(relation, tails) => {
+                let mut found = Vec::new();
+                for triple in self.graph.with_relation(*relation)?.take(MAX_SET) {
+                    let triple = triple?;
+                    found.push(if *tails { triple.tail } else { triple.head });
+                }
+                self.edges += found.len();
+                let whole = found.len() < MAX_SET && self.edges <= MAX_EDGES;
+                found.sort_unstable();
+                found.dedup();
+                set(whole.then_some(found))
+            }
+            Node::Join(step, of) => match self.members(*of)? {
+                Some(from) => set(self.step(&from, *step)?),
+                None => Meaning::Unknown,
+            },
+            Node::And(a, b) => {
+                let (of, filter) = match self.nodes[*a as usize] {
+                    Node::Class(_) => (*b, *a),
+                    _ => (*a, *b),
+                };
+                match self.members(of)? {
+                    Some(all) => set(self.kept(&all, filter)?),
+                    None => Meaning::Unknown,
+                }
+            }
+            Node::Except(a, b) => match (self.members(*a)?, self.members(*b)?) {
+                (Some(all), Some(not)) => {
+                    let outside = |e: &EntityId| not.binary_search(e).is_err();
+                    set(Some(all.iter().copied().filter(outside).collect()))
+                }
+                _ => Meaning::Unknown,
+            },
+            Node::Or(a, b) => match (self.members(*a)?, self.members(*b)?) {
+                (Some(a), Some(b)) => {
+                    let mut all: Vec<EntityId> = a.iter().chain(&*b).copied().collect();
+                    all.sort_unstable();
+                    all.dedup();
+                    set(Some(all))
+                }
+                _ => Meaning::Unknown,
+            },
+            Node::Top(of, by, greatest, ranked) => set(self.top(*of, by, *greatest, *ranked)?),
+            Node::Where(of, by, is, than) => {
+                let (Some(all), Some(than)) = (self.members(*of)?, self.number(*than)?) else {
+                    return Ok(Meaning::Unknown);
+                };
+                let mut found = Vec::new();
+                for &entity in all.iter() {
+                    let Some(values) = self.values(entity, by)? else {
+                        return Ok(Meaning::Unknown);
+                    };
+                    let whole = self.is_time(by) && *is == Comparison::Equal;
+                    let value = |v: &f64| if whole { v.floor() } else { *v };
+                    if than.is_some_and(|than| values.iter().any(|v| compares(value(v), *is, than))) {
+                        found.push(entity);
+                    }
+                }
+                set(Some(found))
+            }
+            Node::Const(bits) => Meaning::Number(Some(f64::from_bits(*bits))),
+            Node::Count(of) => match self.members(*of)? {
+                Some(all) => Meaning::Number(Some(all.len() as f64)),
+                None => Meaning::Unknown,
+            },
+            Node::Of(aggregate, of, by) => {
+                let Some(all) = self.members(*of)? else {
+                    return Ok(Meaning::Unknown);
+                };
+                let mut values = Vec::new();
+                for &entity in all.iter() {
+                    match self.values(entity, by)? {
+                        Some(of) => values.extend(of),
+                        None => return Ok(Meaning::Unknown),
+                    }
+                }
+                let sum: f64 = values.iter().sum();
+                Meaning::Number(match aggregate {
+                    _ if values.is_empty() => None,
+                    Aggregate::Sum => Some(sum),
+                    Aggregate::Average => Some(sum / values.len() as f64),
+                    Aggregate::Largest => values.into_iter().reduce(f64::max),
+                    Aggregate::Smallest => values.into_iter().reduce(f64::min),
+                    Aggregate::Only => {
+                        values.dedup();
+                        (values.len() == 1).then(|| values[0])
+                    }
+                })
+            }
+            Node::Any(of) => match self.members(*of)? {
+                Some(all) => Meaning::Truth(!all.is_empty()),
+                None => Meaning::Unknown,
+            },
+        })
+    }
+
+    fn top(
+        &mut self,
+        of: Id,
+        by: &Measure,
+        greatest: bool,
+        ranked: Ranked,
+    ) -> Result<Option<Vec<EntityId>>> {
+        let Some(all) = self.members(of)? else {
+            return Ok(None);
+        };
+        let mut valued: Vec<(f64, EntityId)> = Vec::new();
+        for &entity in all.iter() {
+            let Some(values) = self.values(entity, by)? else {
+                return Ok(None);
+            };
+            let better = |a: f64, b: f64| if (a > b) == greatest { a } else { b };
+            if let Some(value) = values.into_iter().reduce(better) {
+                valued.push((if greatest { -value } else { value }, entity));
+            }
+        }
+        valued.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        let last = match ranked {
+            Ranked::First(n) => valued.get(n as usize - 1).or(valued.last()).map(|v| v.0),
+            Ranked::Nth(n) => {
+                let mut distinct: Vec<f64> = valued.iter().map(|v| v.0).collect();
+                distinct.dedup();
+                distinct.get(n as usize - 1).copied()
+            }
+        };
+        let kept = |v: &f64| match (last, ranked) {
+            (Some(last), Ranked::First(_)) => *v <= last,
+            (Some(last), Ranked::Nth(_)) => *v == last,
+            (None, _) => false,
+        };
+        let mut found: Vec<EntityId> =
+            valued.iter().filter(|(v, _)| kept(v)).map(|(_, e)| *e).collect();
+        found.sort_unstable();
+        Ok(Some(found))
+    }
+
+    /// Whether some of the first members have this relation on that side; for graphs without
+    /// classes.
+    pub(super) fn has_step(&mut self, of: Id, step: Step) -> Result<bool> {
+        let Some(all) = self.members(of)? else {
+            return Ok(true);
+        };
+        for &entity in all.iter().take(TYPED) {
+            if self.step(&[entity], step)?.is_none_or(|found| !found.is_empty()) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// Whether a value stands so to another. A year is equal to any day of it.
+fn compares(value: f64, is: Comparison, than: f64) -> bool {
+    match is {
+        Comparison::Less => value < than,
+        Comparison::AtMost => value <= than,
+        Comparison::Greater => value > than,
+        Comparison::AtLeast => value >= than,
+        Comparison::Equal => value == than,
+        Comparison::NotEqual => value != than,
+    }
+}
+
+/// The year in a date, with its month as a fraction where it is written first.
+fn year_of(text: &str) -> Option<f64> {
+    let text = text.trim();
+    let is_digit = |b: &u8| b.is_ascii_digit();
+    let bytes = text.as_bytes();
+    if bytes.len() >= 4 && bytes[..4].iter().all(is_digit) && bytes.get(4).is_none_or(|b| *b == b'-') {
+        let part = |from: usize, to: usize| text.get(from..to).and_then(|t| t.parse::<f64>().ok());
+        let month = part(5, 7).map_or(0.0, |m| (m - 1.0) / 12.0);
+        let day = part(8, 10).map_or(0.0, |d| (d - 1.0) / 372.0);
+        return Some(part(0, 4)? + month + day);
+    }
+    let mut words = text.split(|c: char| !c.is_ascii_digit());
+    words.find(|w| w.len() == 4)?.parse().ok()
+}

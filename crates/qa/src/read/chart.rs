@@ -1,0 +1,377 @@
+//! The search: parts over ranges of slots, the best of each range kept.
+//!
+//! ```text
+//! cell(i, j) = anchors of slots i..j
+//!            ∪ { combine(a, b) : a ∈ cell(i, k), b ∈ cell(k, j) }
+//!            ∪ cell(i, j−1) with slot j−1 passed over ∪ cell(i+1, j) with slot i passed over
+//! ```
+//!
+//! A cell keeps the [`SETS`] best sets and the [`OTHERS`] best of each other category.
+
+use std::mem::Discriminant;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use hashbrown::HashMap;
+use wherefore_graph::{EntityId, Graph, RelationId};
+
+use super::arena::{Arena, Id, Meaning, Measure, Ranked};
+use super::features::{Derivation, Feature, Weights};
+use super::lang::{Lang, Op};
+use super::schema::{ClassIx, Schema, Step};
+use super::tokens::Words;
+use crate::error::Result;
+use crate::logic::{Aggregate, Comparison};
+
+/// Sets that a range of words keeps.
+const SETS: usize = 24;
+/// Parts of each other category that it keeps.
+const OTHERS: usize = 8;
+/// Readings that are handed on.
+const READINGS: usize = 100;
+/// Parts of one question.
+const MAX_NODES: usize = 60_000;
+
+/// What a part is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Cat {
+    /// Things or values.
+    Set {
+        node: Id,
+        /// The two parts of `X and Y`.
+        pair: Option<(Id, Id)>,
+        /// A relation of these things to something that is not said yet: `rivers that run through`.
+        open: Option<RelationId>,
+    },
+    Relation(RelationId),
+    Number(Id),
+    Op(Op),
+    /// `longest`, `second longest`.
+    Superlative(Op, Ranked),
+    /// `highest population`.
+    Top(bool, Measure, Ranked),
+    /// `most rivers`.
+    TopCount {
+        greatest: bool,
+        of: Id,
+        via: Option<RelationId>,
+        ranked: Ranked,
+    },
+    /// `population above 100`.
+    Filter(Measure, Comparison, Id),
+    /// `longer than X`: a set's own value, or a number.
+    FilterDegree {
+        greater: bool,
+        degree: u8,
+        than: Id,
+        is_number: bool,
+    },
+    /// `more than 100`.
+    Than(Comparison, Id),
+    /// `more people than`.
+    ThanRelation(Comparison, RelationId),
+    /// `above the average age`.
+    ThanAverage(Comparison, Aggregate, RelationId),
+    /// `at least 3 rivers`.
+    CountThan(Comparison, Id, Id, Option<RelationId>),
+    Not(Id),
+    NotRelation(RelationId),
+    NotFilter(Measure, Comparison, Id),
+    /// `and X`, `or X`.
+    With(bool, Id),
+    /// `or after 2010`: whether it is `or`.
+    WithThan(bool, Comparison, Id),
+    /// `average age`.
+    Aggregated(Aggregate, RelationId),
+    /// `in descending order of age`.
+    Ordered(Option<RelationId>, bool),
+}
+
+impl Cat {
+    pub(super) fn set(node: Id) -> Self {
+        Cat::Set {
+            node,
+            pair: None,
+            open: None,
+        }
+    }
+}
+
+/// A part of a reading over some words.
+#[derive(Clone, Debug)]
+pub(super) struct Item {
+    pub(super) cat: Cat,
+    pub(super) score: f32,
+    pub(super) derivation: Rc<Derivation>,
+    /// First word and the one after the last that it uses.
+    pub(super) words: (usize, usize),
+    /// Slots that it uses.
+    pub(super) used: u64,
+    /// Slots that it passes over.
+    pub(super) skipped: u64,
+    /// By what the answer is to be ordered, the greatest first.
+    pub(super) order: Option<(RelationId, bool)>,
+}
+
+/// A whole reading.
+#[derive(Clone, Debug)]
+pub(super) struct Reading {
+    pub(super) node: Id,
+    pub(super) score: f32,
+    pub(super) derivation: Rc<Derivation>,
+    pub(super) used: u64,
+    pub(super) skipped: u64,
+    pub(super) order: Option<(RelationId, bool)>,
+}
+
+/// A part that words stand for by themselves.
+#[derive(Clone, Debug)]
+pub(super) struct Anchor {
+    /// Slots from, to.
+    pub(super) slots: (usize, usize),
+    pub(super) words: (usize, usize),
+    pub(super) cat: Cat,
+    pub(super) own: Vec<(Feature, f32)>,
+}
+
+/// New parts with what speaks for them.
+pub(super) type Made = Vec<(Cat, Vec<(Feature, f32)>)>;
+
+/// The search for one question.
+pub(super) struct Search<'g> {
+    pub(super) lang: &'g Lang,
+    pub(super) schema: &'g Schema,
+    pub(super) graph: &'g dyn Graph,
+    pub(super) weights: &'g Weights,
+    pub(super) arena: Arena<'g>,
+    pub(super) words: Words,
+    /// Whether it begins as a question of yes or no does.
+    pub(super) is_yes_no: bool,
+    /// The classes that the first noun after the question word may name.
+    pub(super) asked: Vec<ClassIx>,
+    /// What it costs to pass over each slot.
+    pub(super) skip: Vec<Feature>,
+    pub(super) bridges: HashMap<(Rc<[ClassIx]>, Id), Rc<[Bridge]>>,
+    pub(super) until: Instant,
+}
+
+/// An unspoken way from a set to things of some classes.
+#[derive(Clone, Debug)]
+pub(super) struct Bridge {
+    pub(super) path: Vec<Step>,
+    /// How much rarer it is than the usual way, as a logarithm.
+    pub(super) rarity: f32,
+}
+
+impl<'g> Search<'g> {
+    pub(super) fn new(
+        graph: &'g dyn Graph,
+        schema: &'g Schema,
+        lang: &'g Lang,
+        weights: &'g Weights,
+        words: Words,
+        time: Duration,
+    ) -> Self {
+        let begins = |w: &super::tokens::Word| {
+            !w.is_silent || lang.yes_no.contains(&w.lower) || lang.asks(&w.lower)
+        };
+        let first = words.all.iter().position(begins);
+        let is_yes_no = first.is_some_and(|at| {
+            let next = words.all.get(at + 1);
+            lang.yes_no.contains(&words.all[at].lower)
+                && !next.is_some_and(|w| lang.is_polite(&w.lower))
+        });
+        Self {
+            lang,
+            schema,
+            graph,
+            weights,
+            arena: Arena::new(graph, schema),
+            is_yes_no,
+            asked: Vec::new(),
+            skip: vec![Feature::skip_unknown; words.slots.len()],
+            words,
+            bridges: HashMap::new(),
+            until: Instant::now() + time,
+        }
+    }
+
+    pub(super) fn weigh(&self, own: &[(Feature, f32)]) -> f32 {
+        own.iter().map(|&(f, v)| self.weights.of(f) * v).sum()
+    }
+
+    fn anchored(&self, anchor: &Anchor) -> Item {
+        let (from, to) = anchor.slots;
+        let used = (from..to).fold(0, |mask, slot| mask | 1 << slot);
+        Item {
+            cat: anchor.cat.clone(),
+            score: self.weigh(&anchor.own),
+            derivation: Rc::new(Derivation {
+                parts: [None, None],
+                own: anchor.own.clone(),
+            }),
+            words: anchor.words,
+            used,
+            skipped: 0,
+            order: None,
+        }
+    }
+
+    fn passed_over(&self, item: &Item, slot: usize) -> Item {
+        let own = vec![(self.skip[slot], 1.0)];
+        Item {
+            score: item.score + self.weigh(&own),
+            derivation: Rc::new(Derivation {
+                parts: [Some(Rc::clone(&item.derivation)), None],
+                own,
+            }),
+            skipped: item.skipped | 1 << slot,
+            ..item.clone()
+        }
+    }
+
+    /// Readings of the whole question, best first.
+    pub(super) fn readings(&mut self, anchors: &[Anchor]) -> Result<Vec<Reading>> {
+        let n = self.words.slots.len();
+        let mut cells: HashMap<(usize, usize), Vec<Item>> = HashMap::new();
+        for length in 1..=n {
+            for from in 0..=n - length {
+                let to = from + length;
+                let mut found: Vec<Item> = anchors
+                    .iter()
+                    .filter(|a| a.slots == (from, to))
+                    .map(|a| self.anchored(a))
+                    .collect();
+                for middle in from + 1..to {
+                    let (Some(left), Some(right)) =
+                        (cells.get(&(from, middle)), cells.get(&(middle, to)))
+                    else {
+                        continue;
+                    };
+                    let (left, right) = (left.clone(), right.clone());
+                    for a in &left {
+                        for b in &right {
+                            self.combined(a, b, &mut found)?;
+                        }
+                    }
+                }
+                if length > 1 {
+                    if let Some(rest) = cells.get(&(from, to - 1)) {
+                        found.extend(rest.iter().map(|item| self.passed_over(item, to - 1)));
+                    }
+                    if let Some(rest) = cells.get(&(from + 1, to)) {
+                        let begun = |item: &&Item| item.skipped & 1 << (to - 1) == 0;
+                        let rest = rest.iter().filter(begun);
+                        found.extend(rest.map(|item| self.passed_over(item, from)));
+                    }
+                }
+                let kept = self.kept(found)?;
+                if !kept.is_empty() {
+                    cells.insert((from, to), kept);
+                }
+            }
+        }
+        let whole = cells.remove(&(0, n)).unwrap_or_default();
+        self.finished(whole)
+    }
+
+    fn is_spent(&self) -> bool {
+        self.arena.len() > MAX_NODES || Instant::now() > self.until
+    }
+
+    fn combined(&mut self, a: &Item, b: &Item, found: &mut Vec<Item>) -> Result<()> {
+        if self.is_spent() {
+            return Ok(());
+        }
+        let order = a.order.or(b.order);
+        for (cat, own) in self.combine(a, b)? {
+            let order = match (&cat, &a.cat, &b.cat) {
+                (Cat::Set { .. }, Cat::Set { .. }, Cat::Ordered(Some(by), first))
+                | (Cat::Set { .. }, Cat::Ordered(Some(by), first), Cat::Set { .. }) => {
+                    Some((*by, *first))
+                }
+                _ => order,
+            };
+            found.push(Item {
+                cat,
+                score: a.score + b.score + self.weigh(&own),
+                derivation: Rc::new(Derivation {
+                    parts: [Some(Rc::clone(&a.derivation)), Some(Rc::clone(&b.derivation))],
+                    own,
+                }),
+                words: (a.words.0.min(b.words.0), a.words.1.max(b.words.1)),
+                used: a.used | b.used,
+                skipped: a.skipped | b.skipped,
+                order,
+            });
+        }
+        Ok(())
+    }
+
+    /// The best of a cell, each once; sets that are empty weigh less.
+    fn kept(&mut self, mut found: Vec<Item>) -> Result<Vec<Item>> {
+        found.sort_by(|a, b| b.score.total_cmp(&a.score));
+        let mut seen: hashbrown::HashSet<Cat> = hashbrown::HashSet::new();
+        found.retain(|item| seen.insert(item.cat.clone()));
+        let mut counts: HashMap<Discriminant<Cat>, usize> = HashMap::new();
+        let mut kept = Vec::new();
+        for mut item in found {
+            let count = counts.entry(std::mem::discriminant(&item.cat)).or_default();
+            let most = match item.cat {
+                Cat::Set { .. } => SETS,
+                _ => OTHERS,
+            };
+            if *count >= most {
+                continue;
+            }
+            *count += 1;
+            if let Cat::Set { node, .. } = item.cat
+                && !self.is_spent()
+                && let Meaning::Set(members) = self.arena.meaning(node)?
+                && members.is_empty()
+                && item.derivation.own.iter().all(|(f, _)| *f != Feature::empty)
+            {
+                let own = vec![(Feature::empty, 1.0)];
+                item.score += self.weigh(&own);
+                item.derivation = Rc::new(Derivation {
+                    parts: [Some(Rc::clone(&item.derivation)), None],
+                    own,
+                });
+            }
+            kept.push(item);
+        }
+        kept.sort_by(|a, b| b.score.total_cmp(&a.score));
+        Ok(kept)
+    }
+
+    fn finished(&mut self, whole: Vec<Item>) -> Result<Vec<Reading>> {
+        let mut readings = Vec::new();
+        for item in whole {
+            for (node, own) in self.close(&item)? {
+                readings.push(Reading {
+                    node,
+                    score: item.score + self.weigh(&own),
+                    derivation: Rc::new(Derivation {
+                        parts: [Some(Rc::clone(&item.derivation)), None],
+                        own,
+                    }),
+                    used: item.used,
+                    skipped: item.skipped,
+                    order: item.order,
+                });
+            }
+        }
+        readings.sort_by(|a, b| b.score.total_cmp(&a.score));
+        let mut seen = hashbrown::HashSet::new();
+        readings.retain(|r| seen.insert(r.node));
+        readings.truncate(READINGS);
+        Ok(readings)
+    }
+}
+
+/// Entities as a set: sorted, each once.
+pub(super) fn sorted(mut all: Vec<EntityId>) -> Rc<[EntityId]> {
+    all.sort_unstable();
+    all.dedup();
+    all.into()
+}

@@ -1,0 +1,119 @@
+//! What readings are weighed by: named features, and one file of weights.
+
+use std::rc::Rc;
+use std::sync::OnceLock;
+
+/// Declares features with their names.
+macro_rules! features {
+    ($($name:ident),+ $(,)?) => {
+        /// What a step of a reading does that speaks for it or against it.
+        #[allow(non_camel_case_types, reason = "they are written so in the file of weights")]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(u8)]
+        pub(super) enum Feature { $($name),+ }
+
+        /// Their names, in order.
+        pub(super) const NAMES: &[&str] = &[$(stringify!($name)),+];
+    };
+}
+
+features! {
+    // words that no part accounts for
+    skip_unknown, skip_word, skip_name, skip_number, skip_operator, skip_silent, skip_light,
+    // names
+    name, name_word, name_rare, name_unsure, name_namesakes, name_lower, name_literal, name_number, name_prominent,
+    // classes and relations
+    class, class_group, class_missing, relation, relation_group, relation_missing, relation_missing_extreme, relation_soft,
+    relation_named_as_class, value_named_as_class,
+    compound,
+    // joins: relation or set first, what stands between, along or against the relation
+    join_r_none_along, join_r_none_against, join_r_of_along, join_r_of_against,
+    join_r_by_along, join_r_by_against, join_r_in_along, join_r_in_against,
+    join_r_with_along, join_r_with_against,
+    join_s_none_along, join_s_none_against, join_s_of_along, join_s_of_against,
+    join_s_by_along, join_s_by_against, join_s_in_along, join_s_in_against,
+    join_s_with_along, join_s_with_against,
+    // unspoken ways
+    bridge, bridge_hop, bridge_rare, bridge_left, join_bridge, detour, join_apart, join_after_phrase, attached_far, noun_against,
+    // sets with sets
+    and, apposition, open, merged, confirmed, conjunction_and, conjunction_or, conjunction_union, pair_and,
+    except, under,
+    // extremes
+    top_measure, top_rank, top_relation, top_other, top_count, top_all, top_after, number_disagrees, ordinal,
+    // comparisons
+    compare_relation, compare_unspoken, compare_count, compare_degree, compare_average, equal_unspoken, equal_relation,
+    // numbers
+    aggregate, count_set, count_value, how_measure, how_rank, value_extreme, counted_relation,
+    // places and times that are asked for
+    asked_for_another, asks_place, asks_time, place_mismatch, time_mismatch, person_mismatch,
+    // what is computed
+    empty, empty_answer, size,
+    // the whole
+    answer_is_name, answer_is_class, truth, truth_missed, number_missed, order, exists,
+}
+
+/// A weight for each feature.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Weights(Vec<f32>);
+
+impl Weights {
+    /// The weights that are shipped.
+    pub fn shipped() -> &'static Self {
+        static SHIPPED: OnceLock<Weights> = OnceLock::new();
+        SHIPPED.get_or_init(|| {
+            let text = include_str!("weights.toml");
+            Self::read(text).expect("the shipped weights are sound, a test reads them")
+        })
+    }
+
+    /// Reads a file of lines `feature = weight`. Features that it does not name weigh nothing.
+    pub fn read(text: &str) -> Result<Self, String> {
+        let file: std::collections::BTreeMap<String, f32> =
+            toml::from_str(text).map_err(|e| e.to_string())?;
+        let mut weights = vec![0.0; NAMES.len()];
+        for (name, weight) in file {
+            let place = NAMES.iter().position(|n| *n == name);
+            let place = place.ok_or_else(|| format!("there is no feature `{name}`"))?;
+            if !weight.is_finite() {
+                return Err(format!("the weight of `{name}` is no number"));
+            }
+            weights[place] = weight;
+        }
+        Ok(Self(weights))
+    }
+
+    /// The file's text.
+    pub fn written(&self) -> String {
+        let lines = NAMES.iter().zip(&self.0);
+        lines.map(|(name, weight)| format!("{name} = {weight:.4}\n")).collect()
+    }
+
+    pub(super) fn of(&self, feature: Feature) -> f32 {
+        self.0[feature as usize]
+    }
+}
+
+/// How a part came about: what of, and by which features.
+#[derive(Debug)]
+pub(super) struct Derivation {
+    pub(super) parts: [Option<Rc<Derivation>>; 2],
+    pub(super) own: Vec<(Feature, f32)>,
+}
+
+impl Derivation {
+    /// All features of it and its parts, summed.
+    pub(super) fn features(&self) -> Vec<f32> {
+        let mut sum = vec![0.0; NAMES.len()];
+        self.add_to(&mut sum);
+        sum
+    }
+
+    fn add_to(&self, sum: &mut [f32]) {
+        for &(feature, value) in &self.own {
+            sum[feature as usize] += value;
+        }
+        for part in self.parts.iter().flatten() {
+            part.add_to(sum);
+        }
+    }
+}

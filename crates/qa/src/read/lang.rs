@@ -1,0 +1,339 @@
+//! What closed-class words mean, from a language file.
+
+use std::sync::OnceLock;
+
+use hashbrown::{HashMap, HashSet};
+use serde::Deserialize;
+
+use crate::logic::{Aggregate, Comparison};
+use crate::words::stem;
+
+/// The file as it is written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    silent: Vec<String>,
+    light: Vec<String>,
+    place: Vec<String>,
+    time: Vec<String>,
+    person: Vec<String>,
+    place_relations: Vec<String>,
+    yes_no: Vec<String>,
+    asking: Vec<String>,
+    picking: Vec<String>,
+    possessive: Vec<String>,
+    beside: Vec<String>,
+    polite: Vec<String>,
+    count: Vec<String>,
+    between: Between,
+    aggregates: Aggregates,
+    logic: Logic,
+    order: Order,
+    ordinals: HashMap<String, Vec<String>>,
+    numbers: HashMap<String, f64>,
+    degrees: Vec<Degree>,
+    extreme: Extremes,
+    compare: Compares,
+    groups: HashMap<String, Vec<String>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Between {
+    of: Vec<String>,
+    by: Vec<String>,
+    #[serde(rename = "in")]
+    inside: Vec<String>,
+    with: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Aggregates {
+    avg: Vec<String>,
+    sum: Vec<String>,
+    max: Vec<String>,
+    min: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Logic {
+    and: Vec<String>,
+    or: Vec<String>,
+    not: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Order {
+    asc: Vec<String>,
+    desc: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Degree {
+    most: Vec<String>,
+    more: Vec<String>,
+    least: Vec<String>,
+    less: Vec<String>,
+    how: Vec<String>,
+    measures: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Extremes {
+    most: Vec<String>,
+    least: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Compares {
+    gt: Vec<String>,
+    ge: Vec<String>,
+    lt: Vec<String>,
+    le: Vec<String>,
+    eq: Vec<String>,
+}
+
+/// What an operator phrase says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Op {
+    /// `how many`.
+    Count,
+    /// `average`.
+    Aggregate(Aggregate),
+    /// `and`.
+    And,
+    /// `or`.
+    Or,
+    /// `not`.
+    Not,
+    /// `longest`: whether the greatest is meant, and the degree's number.
+    Best(bool, u8),
+    /// `most`, `highest`: by whatever follows.
+    Extreme(bool),
+    /// `longer`: whether greater is meant, and the degree's number.
+    More(bool, u8),
+    /// `more than`.
+    Compare(Comparison),
+    /// `how long`: the degree's number.
+    How(u8),
+    /// `second`: the place.
+    Ordinal(u32),
+    /// `sorted by`: whether the greatest comes first.
+    Order(bool),
+    /// `where`.
+    Where,
+    /// `when`.
+    When,
+}
+
+/// What stands between two parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Gap {
+    /// Nothing that says anything.
+    None,
+    Of,
+    By,
+    In,
+    With,
+}
+
+/// A language.
+pub(super) struct Lang {
+    silent: HashSet<String>,
+    light: HashSet<String>,
+    pub(super) person: HashSet<String>,
+    pub(super) yes_no: HashSet<String>,
+    asking: HashSet<String>,
+    picking: HashSet<String>,
+    possessive: HashSet<String>,
+    beside: HashSet<String>,
+    polite: HashSet<String>,
+    pub(super) place_relations: Vec<String>,
+    /// Phrases by their first word.
+    phrases: HashMap<String, Vec<(Vec<String>, Op)>>,
+    /// Stems of what each degree measures.
+    pub(super) measures: Vec<Vec<String>>,
+    groups: HashMap<String, Vec<u16>>,
+    numbers: HashMap<String, f64>,
+    between: HashMap<String, Gap>,
+}
+
+/// English.
+pub(super) fn english() -> &'static Lang {
+    static EN: OnceLock<Lang> = OnceLock::new();
+    EN.get_or_init(|| {
+        let file = toml::from_str(include_str!("lang/en.toml"));
+        Lang::new(file.expect("the language file is sound, a test reads it"))
+    })
+}
+
+impl Lang {
+    fn new(file: File) -> Self {
+        let mut lang = Lang {
+            silent: file.silent.into_iter().collect(),
+            light: file.light.iter().map(|w| stem(w).into_owned()).collect(),
+            person: file.person.into_iter().collect(),
+            yes_no: file.yes_no.into_iter().collect(),
+            asking: file.asking.into_iter().collect(),
+            picking: file.picking.into_iter().collect(),
+            possessive: file.possessive.into_iter().collect(),
+            beside: file.beside.into_iter().collect(),
+            polite: file.polite.into_iter().collect(),
+            place_relations: file
+                .place_relations
+                .iter()
+                .map(|w| stem(w).into_owned())
+                .collect(),
+            phrases: HashMap::new(),
+            measures: Vec::new(),
+            groups: HashMap::new(),
+            numbers: file.numbers,
+            between: HashMap::new(),
+        };
+        let Between {
+            of,
+            by,
+            inside,
+            with,
+        } = file.between;
+        let gaps = [
+            (of, Gap::Of),
+            (by, Gap::By),
+            (inside, Gap::In),
+            (with, Gap::With),
+        ];
+        for (words, gap) in gaps {
+            lang.between.extend(words.into_iter().map(|w| (w, gap)));
+        }
+        let Aggregates { avg, sum, max, min } = file.aggregates;
+        let Compares { gt, ge, lt, le, eq } = file.compare;
+        let plain = [
+            (file.place, Op::Where),
+            (file.time, Op::When),
+            (file.count, Op::Count),
+            (avg, Op::Aggregate(Aggregate::Average)),
+            (sum, Op::Aggregate(Aggregate::Sum)),
+            (max, Op::Aggregate(Aggregate::Largest)),
+            (min, Op::Aggregate(Aggregate::Smallest)),
+            (file.logic.and, Op::And),
+            (file.logic.or, Op::Or),
+            (file.logic.not, Op::Not),
+            (file.order.asc, Op::Order(false)),
+            (file.order.desc, Op::Order(true)),
+            (file.extreme.most, Op::Extreme(true)),
+            (file.extreme.least, Op::Extreme(false)),
+            (gt, Op::Compare(Comparison::Greater)),
+            (ge, Op::Compare(Comparison::AtLeast)),
+            (lt, Op::Compare(Comparison::Less)),
+            (le, Op::Compare(Comparison::AtMost)),
+            (eq, Op::Compare(Comparison::Equal)),
+        ];
+        for (phrases, op) in plain {
+            lang.say(&phrases, op);
+        }
+        for (place, words) in &file.ordinals {
+            if let Ok(place) = place.parse() {
+                lang.say(words, Op::Ordinal(place));
+            }
+        }
+        for (n, degree) in (0..).zip(file.degrees) {
+            lang.say(&degree.most, Op::Best(true, n));
+            lang.say(&degree.least, Op::Best(false, n));
+            lang.say(&degree.more, Op::More(true, n));
+            lang.say(&degree.less, Op::More(false, n));
+            let how: Vec<String> = degree.how.iter().map(|w| format!("how {w}")).collect();
+            lang.say(&how, Op::How(n));
+            let stems = degree.measures.iter().map(|m| stem(m).into_owned());
+            lang.measures.push(stems.collect());
+        }
+        for (n, words) in (0..).zip(file.groups.values()) {
+            for word in words {
+                let of = lang.groups.entry(stem(word).into_owned()).or_default();
+                if !of.contains(&n) {
+                    of.push(n);
+                }
+            }
+        }
+        lang
+    }
+
+    fn say(&mut self, phrases: &[String], op: Op) {
+        for phrase in phrases {
+            let words: Vec<String> = phrase.split(' ').map(str::to_owned).collect();
+            let first = words[0].clone();
+            self.phrases.entry(first).or_default().push((words, op));
+        }
+    }
+
+    /// The operators whose phrases begin at the first of these words, with their lengths.
+    pub(super) fn operators(&self, words: &[&str]) -> Vec<(usize, Op)> {
+        let known = words.first().and_then(|first| self.phrases.get(*first));
+        let said = |(phrase, op): &(Vec<String>, Op)| {
+            let fits = phrase.len() <= words.len() && phrase.iter().zip(words).all(|(a, b)| a == b);
+            fits.then_some((phrase.len(), *op))
+        };
+        known.into_iter().flatten().filter_map(said).collect()
+    }
+
+    /// Whether the word says nothing by itself.
+    pub(super) fn is_silent(&self, word: &str) -> bool {
+        self.silent.contains(word)
+    }
+
+    /// Whether a word asks for a thing, a person, a place or a time.
+    pub(super) fn asks(&self, word: &str) -> bool {
+        self.asking.contains(word)
+    }
+
+    /// Whether a word may stand between a name and its class.
+    pub(super) fn is_beside(&self, word: &str) -> bool {
+        self.beside.contains(word)
+    }
+
+    /// Whether a question that begins so asks for nothing: `could you`.
+    pub(super) fn is_polite(&self, word: &str) -> bool {
+        self.polite.contains(word)
+    }
+
+    /// Whether a stem says little beside what it stands with.
+    pub(super) fn is_light(&self, stem: &str) -> bool {
+        self.light.contains(stem)
+    }
+
+    /// Whether the noun after a word is what is asked for: `which river`.
+    pub(super) fn picks(&self, word: &str) -> bool {
+        self.picking.contains(word)
+    }
+
+    /// Whether a word makes the one before it a possessor.
+    pub(super) fn is_possessive(&self, word: &str) -> bool {
+        self.possessive.contains(word)
+    }
+
+    /// The number that a word is.
+    pub(super) fn number(&self, word: &str) -> Option<f64> {
+        self.numbers.get(word).copied()
+    }
+
+    /// How a word joins what stands on either side of it.
+    pub(super) fn between(&self, word: &str) -> Option<Gap> {
+        self.between.get(word).copied()
+    }
+
+    /// The groups of words for one thing that a stem is in.
+    pub(super) fn groups_of(&self, stem: &str) -> &[u16] {
+        self.groups.get(stem).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether two stems are words for one thing.
+    pub(super) fn same_group(&self, a: &str, b: &str) -> bool {
+        let of = self.groups_of(b);
+        self.groups_of(a).iter().any(|group| of.contains(group))
+    }
+}

@@ -1,0 +1,149 @@
+//! Reads a question as a logical form, with no network: names, classes, relations and operators
+//! are found in its words, and typed rules put them together.
+
+mod anchors;
+mod arena;
+mod chart;
+mod features;
+mod lang;
+mod rules;
+mod schema;
+mod tokens;
+mod write;
+
+use std::time::Duration;
+
+use wherefore_graph::{EntityId, Graph};
+
+use self::arena::Meaning;
+use self::chart::{Reading, Search};
+pub use self::features::Weights;
+use self::lang::english;
+use self::schema::Schema;
+use self::tokens::{MAX_SLOTS, Words};
+use crate::error::Result;
+use crate::link::Link;
+use crate::logic::Form;
+use crate::question::Question;
+
+/// What a graph speaks of, made once for a graph.
+#[derive(Debug)]
+pub struct Known(Schema);
+
+impl Known {
+    /// Reads the graph's classes and relations.
+    pub fn new(graph: &dyn Graph) -> Result<Self> {
+        Schema::new(graph, english()).map(Self)
+    }
+}
+
+/// What a reading comes to, as far as the search knows.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Came {
+    /// These.
+    Entities(Vec<EntityId>),
+    /// A number, where there is one.
+    Number(Option<f64>),
+    /// Yes or no.
+    Truth(bool),
+    /// Too much to tell before it is run.
+    Unknown,
+}
+
+/// A reading of a question.
+#[derive(Clone, Debug)]
+pub struct Proposal {
+    /// The form.
+    pub form: Form,
+    /// How well it fits; only to be compared with others of the same question.
+    pub score: f32,
+    /// What it comes to.
+    pub came: Came,
+    /// Its place among the question's readings, counted from 1.
+    pub number: usize,
+    /// Words that say something and that no part of it accounts for.
+    pub unused: Vec<String>,
+    /// Words of little meaning that no part of it accounts for.
+    pub passed_over: Vec<String>,
+    /// What it was weighed by.
+    pub features: Vec<f32>,
+}
+
+impl Proposal {
+    /// Whether it comes to an answer: not to nothing, and not to the names of the question.
+    pub fn is_answer(&self) -> bool {
+        let nothing = match &self.came {
+            Came::Entities(all) => all.is_empty(),
+            Came::Number(number) => number.is_none(),
+            Came::Truth(_) | Came::Unknown => false,
+        };
+        !self.names_only() && !nothing
+    }
+
+    /// Whether it is nothing but names of the question.
+    pub fn names_only(&self) -> bool {
+        match &self.form {
+            Form::Name(_) | Form::Constant(_) => true,
+            Form::Or(all) => all.iter().all(|f| matches!(f, Form::Name(_) | Form::Constant(_))),
+            _ => false,
+        }
+    }
+
+    /// What it was weighed by, in words.
+    pub fn told(&self) -> String {
+        let named = features::NAMES.iter().zip(&self.features);
+        let told = named.filter(|(_, v)| **v != 0.0);
+        told.map(|(name, v)| format!("{name} {v:.2} ")).collect()
+    }
+}
+
+/// Readings of a question, best first.
+pub fn read(
+    question: &Question,
+    links: &[Link],
+    graph: &dyn Graph,
+    known: &Known,
+    weights: &Weights,
+    time: Duration,
+) -> Result<Vec<Proposal>> {
+    let lang = english();
+    let words = Words::new(&question.text, lang);
+    if words.slots.len() > MAX_SLOTS || words.slots.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut search = Search::new(graph, &known.0, lang, weights, words, time);
+    let anchors = search.anchors(links)?;
+    let readings = search.readings(&anchors)?;
+    let numbered = (1..).zip(&readings);
+    numbered.map(|(n, r)| proposal(&mut search, r, n)).collect()
+}
+
+fn proposal(search: &mut Search<'_>, reading: &Reading, number: usize) -> Result<Proposal> {
+    let came = match search.arena.meaning(reading.node)? {
+        Meaning::Set(all) => Came::Entities(all.to_vec()),
+        Meaning::Number(number) => Came::Number(number),
+        Meaning::Truth(truth) => Came::Truth(truth),
+        Meaning::Unknown => Came::Unknown,
+    };
+    let (mut unused, mut passed_over) = (Vec::new(), Vec::new());
+    for (slot, &at) in search.words.slots.iter().enumerate() {
+        let word = &search.words.all[at];
+        if reading.skipped & 1 << slot == 0 || word.is_silent {
+            continue;
+        }
+        let text = search.words.text[word.start..word.end].to_owned();
+        match word.is_light {
+            true => passed_over.push(text),
+            false => unused.push(text),
+        }
+    }
+    Ok(Proposal {
+        form: write::form(&search.arena, reading.node, reading.order)?,
+        score: reading.score,
+        came,
+        number,
+        unused,
+        passed_over,
+        features: reading.derivation.features(),
+    })
+}

@@ -1,0 +1,497 @@
+//! What a graph speaks of: its classes, its relations, and which relation joins which classes.
+//!
+//! ```text
+//! domain(r)      share of r's heads that are of each class; range(r) alike for its tails
+//! joins(A, B)    relations from an A to a B, each with how many of its triples do so
+//! kind(r)        things, numbers, times or texts: what most of its tails are
+//! ```
+//!
+//! Large relations are told by a sample of their triples.
+
+use hashbrown::{HashMap, HashSet};
+use wherefore_graph::{EntityId, Graph, LiteralKind, RelationId, Term, edges_by_relation};
+
+use super::lang::Lang;
+use crate::error::Result;
+use crate::logic::type_relations;
+use crate::words::{opened, stem};
+
+/// Triples of a relation that are looked at.
+const SAMPLE: usize = 4000;
+/// Triples of a type relation that are looked at.
+const MAX_TYPED: usize = 5_000_000;
+/// Classes of which instances are looked at, and how many of each.
+const CLASSES_READ: usize = 2000;
+const INSTANCES_READ: usize = 64;
+/// Most classes that are told apart.
+const MAX_CLASSES: usize = 20_000;
+/// Most classes of one thing.
+const MAX_TYPES: usize = 12;
+/// What relations between a class and a wider one are called.
+const SUBCLASS: [&str; 5] = [
+    "http://www.w3.org/2000/01/rdf-schema#subClassOf",
+    "http://www.wikidata.org/prop/direct/P279",
+    "subclass_of",
+    "subclass of",
+    "subClassOf",
+];
+
+/// The number of a class.
+pub(super) type ClassIx = u32;
+/// A relation, and whether it is followed from head to tail.
+pub(super) type Step = (RelationId, bool);
+
+/// What tails of a relation are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Kind {
+    Thing,
+    Number,
+    Time,
+    Text,
+}
+
+/// A class.
+#[derive(Debug)]
+pub(super) struct Class {
+    pub(super) entity: EntityId,
+    pub(super) stems: Vec<String>,
+    pub(super) instances: usize,
+    /// The narrower classes, at any depth.
+    pub(super) narrower: Vec<ClassIx>,
+    wider: Vec<ClassIx>,
+}
+
+/// A relation.
+#[derive(Debug)]
+pub(super) struct Relation {
+    pub(super) label: String,
+    /// Stems of its label's words but for closed-class ones.
+    pub(super) stems: Vec<String>,
+    /// The words that the stems are of.
+    pub(super) words: Vec<String>,
+    pub(super) kind: Kind,
+    /// Its label is the name of a class: it names what it leads to, not what it is said of.
+    pub(super) is_noun: bool,
+    /// Naming or typing: nobody asks for it.
+    pub(super) is_silent: bool,
+    pub(super) domain: Vec<(ClassIx, f32)>,
+    pub(super) range: Vec<(ClassIx, f32)>,
+    /// Its triples.
+    count: usize,
+}
+
+/// The summary.
+#[derive(Debug)]
+pub(super) struct Schema {
+    pub(super) typed_by: Vec<RelationId>,
+    pub(super) classes: Vec<Class>,
+    pub(super) relations: Vec<Relation>,
+    class_of: HashMap<EntityId, ClassIx>,
+    joins: HashMap<(ClassIx, ClassIx), Vec<(RelationId, u32)>>,
+    /// Relations by a stem of their labels.
+    by_stem: HashMap<String, Vec<RelationId>>,
+    /// Relations by a group of words that one of their stems is in.
+    by_group: HashMap<u16, Vec<RelationId>>,
+    classes_by_stem: HashMap<String, Vec<ClassIx>>,
+    classes_by_group: HashMap<u16, Vec<ClassIx>>,
+}
+
+impl Schema {
+    pub(super) fn new(graph: &dyn Graph, lang: &Lang) -> Result<Self> {
+        let mut schema = Schema {
+            typed_by: type_relations(graph)?,
+            classes: Vec::new(),
+            relations: Vec::new(),
+            class_of: HashMap::new(),
+            joins: HashMap::new(),
+            by_stem: HashMap::new(),
+            by_group: HashMap::new(),
+            classes_by_stem: HashMap::new(),
+            classes_by_group: HashMap::new(),
+        };
+        schema.read_classes(graph, lang)?;
+        for id in 0..graph.relation_bound() {
+            let relation = schema.read_relation(RelationId(id as u32), graph, lang)?;
+            if !relation.is_silent {
+                for stem in &relation.stems {
+                    let of = schema.by_stem.entry(stem.clone()).or_default();
+                    of.push(RelationId(id as u32));
+                    for &group in lang.groups_of(stem) {
+                        let of = schema.by_group.entry(group).or_default();
+                        of.push(RelationId(id as u32));
+                    }
+                }
+            }
+            schema.relations.push(relation);
+        }
+        schema.read_instances(graph)?;
+        for joins in schema.joins.values_mut() {
+            joins.sort_by_key(|&(relation, count)| (std::cmp::Reverse(count), relation));
+        }
+        Ok(schema)
+    }
+
+    fn read_classes(&mut self, graph: &dyn Graph, lang: &Lang) -> Result<()> {
+        for &relation in &self.typed_by.clone() {
+            for triple in graph.with_relation(relation)?.take(MAX_TYPED) {
+                if let Some(ix) = self.class(triple?.tail, graph, lang)? {
+                    self.classes[ix as usize].instances += 1;
+                }
+            }
+        }
+        for name in SUBCLASS {
+            let Some(relation) = graph.relation_named(name)? else {
+                continue;
+            };
+            for triple in graph.with_relation(relation)?.take(MAX_TYPED) {
+                let triple = triple?;
+                let narrow = self.class(triple.head, graph, lang)?;
+                let wide = self.class(triple.tail, graph, lang)?;
+                if let (Some(narrow), Some(wide)) = (narrow, wide) {
+                    self.classes[narrow as usize].wider.push(wide);
+                }
+            }
+        }
+        // all that is wider, at any depth; circles end by themselves
+        for ix in 0..self.classes.len() {
+            let mut all: Vec<ClassIx> = Vec::new();
+            let mut next = self.classes[ix].wider.clone();
+            while let Some(wide) = next.pop() {
+                if wide as usize != ix && !all.contains(&wide) && all.len() < MAX_TYPES {
+                    all.push(wide);
+                    next.extend(&self.classes[wide as usize].wider);
+                }
+            }
+            for &wide in &all {
+                self.classes[wide as usize].narrower.push(ix as ClassIx);
+            }
+        }
+        for (ix, class) in (0..).zip(&self.classes) {
+            for stem in &class.stems {
+                let of = self.classes_by_stem.entry(stem.clone()).or_default();
+                of.push(ix);
+                for &group in lang.groups_of(stem) {
+                    self.classes_by_group.entry(group).or_default().push(ix);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn class(
+        &mut self,
+        entity: EntityId,
+        graph: &dyn Graph,
+        lang: &Lang,
+    ) -> Result<Option<ClassIx>> {
+        if let Some(&ix) = self.class_of.get(&entity) {
+            return Ok(Some(ix));
+        }
+        if self.classes.len() >= MAX_CLASSES {
+            return Ok(None);
+        }
+        let label = graph.entity_label(entity)?;
+        let ix = self.classes.len() as ClassIx;
+        self.class_of.insert(entity, ix);
+        self.classes.push(Class {
+            entity,
+            stems: stems_and_words(&label, lang).0,
+            instances: 0,
+            narrower: Vec::new(),
+            wider: Vec::new(),
+        });
+        Ok(Some(ix))
+    }
+
+    fn read_relation(
+        &mut self,
+        id: RelationId,
+        graph: &dyn Graph,
+        lang: &Lang,
+    ) -> Result<Relation> {
+        let label = graph.relation_label(id)?.into_owned();
+        let named = graph.naming_relations().contains(&id) || self.typed_by.contains(&id);
+        let is_silent = named || SUBCLASS.contains(&&*label);
+        let (stems, words) = stems_and_words(&label, lang);
+        let mut relation = Relation {
+            label,
+            stems,
+            words,
+            kind: Kind::Thing,
+            is_noun: false,
+            is_silent,
+            domain: Vec::new(),
+            range: Vec::new(),
+            count: 0,
+        };
+        if is_silent {
+            return Ok(relation);
+        }
+        let (mut domain, mut range) = (HashMap::new(), HashMap::new());
+        let mut kinds = [0usize; 4];
+        for triple in graph.with_relation(id)?.take(SAMPLE) {
+            let triple = triple?;
+            relation.count += 1;
+            let heads = self.types_of(graph, triple.head)?;
+            let kind = kind_of(&graph.entity_term(triple.tail)?);
+            kinds[kind as usize] += 1;
+            let tails = match kind {
+                Kind::Thing => self.types_of(graph, triple.tail)?,
+                _ => Vec::new(),
+            };
+            for &head in &heads {
+                *domain.entry(head).or_insert(0usize) += 1;
+                for &tail in &tails {
+                    let joins = self.joins.entry((head, tail)).or_default();
+                    match joins.iter_mut().find(|(relation, _)| *relation == id) {
+                        Some((_, count)) => *count += 1,
+                        None => joins.push((id, 1)),
+                    }
+                }
+            }
+            for &tail in &tails {
+                *range.entry(tail).or_insert(0usize) += 1;
+            }
+        }
+        let all = [Kind::Thing, Kind::Number, Kind::Time, Kind::Text];
+        let most = (0..4).max_by_key(|&i| (kinds[i], 4 - i)).unwrap_or(0);
+        relation.kind = all[most];
+        let shares = |counts: HashMap<ClassIx, usize>| {
+            let share = |n: usize| n as f32 / relation.count.max(1) as f32;
+            let mut all: Vec<_> = counts.into_iter().map(|(c, n)| (c, share(n))).collect();
+            all.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+            all
+        };
+        let (domain, range) = (shares(domain), shares(range));
+        let seen = relation.count;
+        if let Some(store) = graph.store() {
+            relation.count = store.relation_count(id)?;
+        }
+        let scale = relation.count as f32 / seen.max(1) as f32;
+        for joins in self.joins.values_mut() {
+            for (r, n) in joins.iter_mut().filter(|(r, _)| *r == id) {
+                debug_assert_eq!(*r, id);
+                *n = (*n as f32 * scale) as u32;
+            }
+        }
+        relation.is_noun = self.classes.iter().any(|c| c.stems == relation.stems);
+        (relation.domain, relation.range) = (domain, range);
+        Ok(relation)
+    }
+
+    /// What a few instances of each class are joined to: a class of few things does not show in
+    /// the first triples of a relation that many others have.
+    fn read_instances(&mut self, graph: &dyn Graph) -> Result<()> {
+        let mut most: Vec<ClassIx> = (0..self.classes.len() as ClassIx).collect();
+        most.sort_by_key(|&c| std::cmp::Reverse(self.classes[c as usize].instances));
+        for &class in most.iter().take(CLASSES_READ) {
+            let Class { entity, instances, .. } = self.classes[class as usize];
+            let mut all = Vec::new();
+            for &relation in &self.typed_by {
+                let row = graph.incoming(entity)?;
+                let of = edges_by_relation(&row, relation);
+                let stride = of.len().div_ceil(INSTANCES_READ).max(1);
+                all.extend(of.iter().step_by(stride).map(|e| e.entity));
+            }
+            let scale = instances as f32 / all.len().max(1) as f32;
+            let mut counts: HashMap<(ClassIx, ClassIx, RelationId), f32> = HashMap::new();
+            let (mut heads, mut tails) = (HashMap::new(), HashMap::new());
+            for entity in all {
+                for forward in [true, false] {
+                    let row = match forward {
+                        true => graph.outgoing(entity)?,
+                        false => graph.incoming(entity)?,
+                    };
+                    let mut at = 0;
+                    while let Some(edge) = row.get(at) {
+                        let relation = edge.relation;
+                        let end = at + row[at..].partition_point(|e| e.relation <= relation);
+                        if !self.relations[relation.index()].is_silent {
+                            let side = if forward { &mut heads } else { &mut tails };
+                            *side.entry(relation).or_insert(0.0) += (end - at) as f32 * scale;
+                            for other in self.types_of(graph, edge.entity)? {
+                                let pair = match forward {
+                                    true => (class, other, relation),
+                                    false => (other, class, relation),
+                                };
+                                let n = counts.entry(pair).or_insert(0.0);
+                                *n += (end - at) as f32 * scale;
+                            }
+                        }
+                        at = end;
+                    }
+                }
+            }
+            for ((head, tail, relation), count) in counts {
+                let joins = self.joins.entry((head, tail)).or_default();
+                match joins.iter_mut().find(|(r, _)| *r == relation) {
+                    Some((_, known)) => *known = (*known).max(count as u32),
+                    None => joins.push((relation, (count as u32).max(1))),
+                }
+            }
+            for (sides, is_domain) in [(heads, true), (tails, false)] {
+                for (relation, count) in sides {
+                    let of = &mut self.relations[relation.index()];
+                    let share = (count / of.count.max(1) as f32).min(1.0);
+                    let side = if is_domain { &mut of.domain } else { &mut of.range };
+                    if !side.iter().any(|(c, _)| *c == class) {
+                        side.push((class, share));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The classes of a thing, wider ones included.
+    pub(super) fn types_of(&self, graph: &dyn Graph, entity: EntityId) -> Result<Vec<ClassIx>> {
+        let mut found: Vec<ClassIx> = Vec::new();
+        if self.typed_by.is_empty() {
+            return Ok(found);
+        }
+        let row = graph.outgoing(entity)?;
+        for &relation in &self.typed_by {
+            for edge in edges_by_relation(&row, relation).iter().take(MAX_TYPES) {
+                if let Some(&ix) = self.class_of.get(&edge.entity)
+                    && !found.contains(&ix)
+                {
+                    found.push(ix);
+                }
+            }
+        }
+        let mut at = 0;
+        while at < found.len() && found.len() < MAX_TYPES {
+            for &wide in &self.classes[found[at] as usize].wider {
+                if !found.contains(&wide) {
+                    found.push(wide);
+                }
+            }
+            at += 1;
+        }
+        Ok(found)
+    }
+
+    pub(super) fn relation(&self, id: RelationId) -> &Relation {
+        &self.relations[id.index()]
+    }
+
+    pub(super) fn class_of(&self, entity: EntityId) -> Option<ClassIx> {
+        self.class_of.get(&entity).copied()
+    }
+
+    /// Relations from things of one class to things of another, most triples first.
+    pub(super) fn joins(&self, head: ClassIx, tail: ClassIx) -> &[(RelationId, u32)] {
+        self.joins.get(&(head, tail)).map_or(&[], Vec::as_slice)
+    }
+
+    /// Classes that some relation joins to a class: class, step towards it from the given one.
+    pub(super) fn next_to(&self, class: ClassIx) -> Vec<(ClassIx, Step, u32)> {
+        let mut found = Vec::new();
+        for (&(head, tail), joins) in &self.joins {
+            for &(relation, count) in joins {
+                if head == class {
+                    found.push((tail, (relation, true), count));
+                }
+                if tail == class {
+                    found.push((head, (relation, false), count));
+                }
+            }
+        }
+        found.sort_by_key(|&(class, step, count)| (std::cmp::Reverse(count), class, step));
+        found
+    }
+
+    /// Relations whose label has this stem, or a word for the same thing.
+    pub(super) fn relations_with(&self, stem: &str, lang: &Lang) -> Vec<RelationId> {
+        gathered(&self.by_stem, &self.by_group, stem, lang)
+    }
+
+    /// Classes whose label has this stem, or a word for the same thing.
+    pub(super) fn classes_with(&self, stem: &str, lang: &Lang) -> Vec<ClassIx> {
+        gathered(&self.classes_by_stem, &self.classes_by_group, stem, lang)
+    }
+
+    /// Whether the step can be made from things of these classes; true where nothing is known.
+    pub(super) fn fits(&self, types: &[ClassIx], step: Step) -> bool {
+        let relation = self.relation(step.0);
+        let side = if step.1 { &relation.domain } else { &relation.range };
+        if types.is_empty() || side.is_empty() {
+            return types.is_empty() && (side.is_empty() || self.typed_by.is_empty());
+        }
+        side.iter().any(|(class, _)| types.contains(class))
+    }
+
+    /// Whether a step ever leads to things of these classes.
+    pub(super) fn may_lead_to(&self, step: Step, types: &[ClassIx]) -> bool {
+        let relation = self.relation(step.0);
+        let side = if step.1 { &relation.range } else { &relation.domain };
+        side.iter().any(|(class, _)| types.contains(class))
+    }
+
+    /// The classes that a step leads to.
+    pub(super) fn leads_to(&self, step: Step) -> impl Iterator<Item = ClassIx> + '_ {
+        let relation = self.relation(step.0);
+        let side = if step.1 { &relation.range } else { &relation.domain };
+        side.iter().filter(|(_, share)| *share >= 0.05).map(|(c, _)| *c)
+    }
+}
+
+fn gathered<T: Copy + Ord>(
+    by_stem: &HashMap<String, Vec<T>>,
+    by_group: &HashMap<u16, Vec<T>>,
+    stem: &str,
+    lang: &Lang,
+) -> Vec<T> {
+    let mut found = by_stem.get(stem).cloned().unwrap_or_default();
+    for group in lang.groups_of(stem) {
+        found.extend(by_group.get(group).into_iter().flatten());
+    }
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+/// What a term is: a thing, a number, a time or text.
+pub(super) fn kind_of(term: &Term) -> Kind {
+    match term {
+        Term::Literal(literal) => {
+            let datatype = match &literal.kind {
+                LiteralKind::Typed(datatype) => datatype.rsplit('#').next().unwrap_or(""),
+                _ => "",
+            };
+            let times = ["date", "dateTime", "gYear", "gYearMonth", "time"];
+            if times.contains(&datatype) {
+                Kind::Time
+            } else if number_of(&literal.value).is_some() {
+                Kind::Number
+            } else {
+                Kind::Text
+            }
+        }
+        Term::Name(name) if number_of(name).is_some() => Kind::Number,
+        _ => Kind::Thing,
+    }
+}
+
+/// The number that a text is, with or without commas between thousands.
+pub(super) fn number_of(text: &str) -> Option<f64> {
+    let plain: String = text.trim().chars().filter(|c| *c != ',').collect();
+    let number = plain.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c));
+    plain.parse().ok().filter(|n: &f64| number && n.is_finite())
+}
+
+/// The words of a label that are not closed-class, as stems and as they stand; all of them where
+/// there are no others.
+fn stems_and_words(label: &str, lang: &Lang) -> (Vec<String>, Vec<String>) {
+    let last = label.rsplit('.').next().unwrap_or(label);
+    let words = opened(last);
+    let all: Vec<&str> = words.split(' ').filter(|w| !w.is_empty()).collect();
+    let mut kept: Vec<&str> = all.iter().copied().filter(|w| !lang.is_silent(w)).collect();
+    if kept.is_empty() {
+        kept = all;
+    }
+    let mut seen = HashSet::new();
+    kept.retain(|w| seen.insert(stem(w).into_owned()));
+    let stems = kept.iter().map(|w| stem(w).into_owned()).collect();
+    (stems, kept.into_iter().map(str::to_owned).collect())
+}

@@ -1,0 +1,184 @@
+//! The question's words where they stand, and which of them a reading has to account for.
+
+use super::lang::{Gap, Lang, Op};
+use super::schema::number_of;
+use crate::words::stem;
+
+/// Most words that have to be accounted for; a longer text is no question.
+pub(super) const MAX_SLOTS: usize = 40;
+
+/// A word of the question.
+#[derive(Clone, Debug)]
+pub(super) struct Word {
+    pub(super) start: usize,
+    pub(super) end: usize,
+    pub(super) lower: String,
+    pub(super) stem: String,
+    /// Says nothing by itself.
+    pub(super) is_silent: bool,
+    /// Says little beside what it stands with: `performed`, `occurred`.
+    pub(super) is_light: bool,
+}
+
+/// An operator phrase: words from, to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Phrase {
+    pub(super) from: usize,
+    pub(super) to: usize,
+    pub(super) op: Op,
+}
+
+/// The words of a question. A slot is a word that a reading uses or passes over at a cost.
+#[derive(Debug)]
+pub(super) struct Words {
+    pub(super) text: String,
+    pub(super) all: Vec<Word>,
+    pub(super) phrases: Vec<Phrase>,
+    /// Words by slot.
+    pub(super) slots: Vec<usize>,
+    /// Quoted parts: words from, to.
+    pub(super) quoted: Vec<(usize, usize)>,
+}
+
+impl Words {
+    pub(super) fn new(text: &str, lang: &Lang) -> Self {
+        let mut words = Self {
+            text: text.to_owned(),
+            all: Vec::new(),
+            phrases: Vec::new(),
+            slots: Vec::new(),
+            quoted: Vec::new(),
+        };
+        for (start, end) in spans(text) {
+            let lower = text[start..end].to_lowercase().replace('’', "'");
+            words.all.push(Word {
+                start,
+                end,
+                stem: stem(adverb(&lower)).into_owned(),
+                is_silent: lang.is_silent(&lower),
+                is_light: lang.is_light(&stem(&lower)),
+                lower,
+            });
+        }
+        words.read_quotes();
+        let lower: Vec<&str> = words.all.iter().map(|w| w.lower.as_str()).collect();
+        let mut phrases = Vec::new();
+        for from in 0..lower.len() {
+            for (length, op) in lang.operators(&lower[from..]) {
+                let to = from + length;
+                phrases.push(Phrase { from, to, op });
+            }
+        }
+        // `at least` has nothing to do with `least`
+        let all = phrases.clone();
+        phrases.retain(|p: &Phrase| {
+            let longer = |q: &Phrase| q.from <= p.from && p.to <= q.to && q.to - q.from > p.to - p.from;
+            !all.iter().any(longer)
+        });
+        words.phrases = phrases;
+        words.slots = (0..words.all.len())
+            .filter(|&i| {
+                let is_said = |p: &Phrase| (p.from..p.to).contains(&i);
+                !words.all[i].is_silent
+                    || words.phrases.iter().any(is_said)
+                    || words.quoted.iter().any(|q| (q.0..q.1).contains(&i))
+            })
+            .collect();
+        words
+    }
+
+    fn read_quotes(&mut self) {
+        for (open, close) in [('"', '"'), ('“', '”'), ('\'', '\''), ('‘', '’')] {
+            let mut from = None;
+            for (at, c) in self.text.char_indices() {
+                let before = self.text[..at].chars().next_back();
+                let after = self.text[at + c.len_utf8()..].chars().next();
+                let at_word = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
+                match from {
+                    None if c == open && !at_word(before) => from = Some(at),
+                    Some(begun) if c == close && !at_word(after) => {
+                        let inside = |w: &Word| w.start > begun && w.end <= at;
+                        let first = self.all.iter().position(inside);
+                        let last = self.all.iter().rposition(inside);
+                        if let (Some(first), Some(last)) = (first, last) {
+                            self.quoted.push((first, last + 1));
+                        }
+                        from = None;
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// The slots of a range of words; none where all of them are silent.
+    pub(super) fn slots_of(&self, from: usize, to: usize) -> Option<(usize, usize)> {
+        let first = self.slots.partition_point(|&w| w < from);
+        let last = self.slots.partition_point(|&w| w < to);
+        (first < last).then_some((first, last))
+    }
+
+    /// What stands between two words: the last that says something about how parts are joined.
+    pub(super) fn gap(&self, from: usize, to: usize, lang: &Lang) -> Gap {
+        let Some(between) = self.all.get(from..to) else {
+            return Gap::None;
+        };
+        let said = between.iter().rev().find_map(|w| lang.between(&w.lower));
+        said.unwrap_or(Gap::None)
+    }
+
+    /// Whether nothing but articles and the like stands between two words.
+    pub(super) fn is_beside(&self, from: usize, to: usize, lang: &Lang) -> bool {
+        let between = self.all.get(from..to).unwrap_or_default();
+        between.iter().all(|w| lang.is_beside(&w.lower))
+    }
+
+    /// The number at a word.
+    pub(super) fn number_at(&self, at: usize, lang: &Lang) -> Option<f64> {
+        let word = &self.all[at];
+        number_of(&word.lower).or_else(|| lang.number(&word.lower))
+    }
+
+    /// The text of a range of words.
+    pub(super) fn text_of(&self, from: usize, to: usize) -> &str {
+        &self.text[self.all[from].start..self.all[to - 1].end]
+    }
+}
+
+/// `officially` as `official`.
+fn adverb(word: &str) -> &str {
+    word.strip_suffix("ly").filter(|w| w.len() >= 5).unwrap_or(word)
+}
+
+/// Words as byte ranges: letters, digits and what belongs inside (`1,000`, `3.5`, `don't`); a
+/// possessive `'s` is a word.
+fn spans(text: &str) -> Vec<(usize, usize)> {
+    let chars: Vec<(usize, char)> = text.char_indices().collect();
+    let mut found = Vec::new();
+    let mut start = None;
+    for (i, &(at, c)) in chars.iter().enumerate() {
+        let next = chars.get(i + 1).map(|x| x.1);
+        let before = i.checked_sub(1).map(|i| chars[i].1);
+        let digits = before.is_some_and(|c| c.is_ascii_digit())
+            && next.is_some_and(|c| c.is_ascii_digit());
+        let possessive = matches!(next, Some('s' | 'S'))
+            && !chars.get(i + 2).is_some_and(|x| x.1.is_alphanumeric());
+        let inside = match c {
+            ',' | '.' | ':' => digits,
+            '\'' | '’' => !possessive && next.is_some_and(char::is_alphabetic) && start.is_some(),
+            c => c.is_alphanumeric() || ('\u{300}'..='\u{36f}').contains(&c),
+        };
+        match (inside, start) {
+            (true, None) => start = Some(at),
+            (false, Some(from)) => {
+                found.push((from, at));
+                start = None;
+            }
+            _ => {}
+        }
+    }
+    if let Some(from) = start {
+        found.push((from, text.len()));
+    }
+    found
+}

@@ -1,0 +1,214 @@
+//! Reads the question as a logical form and runs it; says which words it could not use.
+//!
+//! ```text
+//! confidence = exp(s_1) / Σ exp(s_i)     over readings that come to different things
+//! ```
+//!
+//! A reading that leaves a word unused is not answered: the words are named, with what the graph
+//! says about the topic instead.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use wherefore_graph::{EntityId, Graph};
+
+use super::forms::{Candidate, Running};
+use super::{Retriever, ScoredTriples};
+use crate::answer::Alternative;
+use crate::error::{Error, Result};
+use crate::link::Link;
+use crate::per_graph::PerGraph;
+use crate::question::Question;
+use crate::read::{Known, Proposal, Weights, read};
+
+/// Readings that are offered besides the best.
+const ALTERNATIVES: usize = 4;
+/// Relations of a topic that are named where a word fits none of them.
+const NAMED_RELATIONS: usize = 12;
+
+/// Settings of [`Read`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ReadConfig {
+    /// Answers that are given with their evidence at most.
+    pub answers: usize,
+    /// Readings are looked for, and the best is run, for at most so many milliseconds each.
+    pub time_limit_ms: u64,
+    /// Most entities of a set.
+    pub max_rows: usize,
+}
+
+impl Default for ReadConfig {
+    fn default() -> Self {
+        Self {
+            answers: 200,
+            time_limit_ms: 2000,
+            max_rows: 200_000,
+        }
+    }
+}
+
+/// Retrieves what the best reading of the question matches.
+pub struct Read {
+    config: ReadConfig,
+    known: PerGraph<Known>,
+}
+
+impl Read {
+    /// A retriever with these settings.
+    pub fn new(config: ReadConfig) -> Result<Self> {
+        for (name, value) in [
+            ("retrieve.answers", config.answers),
+            ("retrieve.max_rows", config.max_rows),
+        ] {
+            if value == 0 {
+                return Err(Error::BadSetting {
+                    name,
+                    value: "0".into(),
+                    wanted: "at least 1",
+                });
+            }
+        }
+        Ok(Self {
+            config,
+            known: PerGraph::default(),
+        })
+    }
+
+    fn refused(
+        &self,
+        readings: &[Proposal],
+        topics: &[EntityId],
+        graph: &dyn Graph,
+    ) -> Result<ScoredTriples> {
+        let mut reason = match readings.first() {
+            None => "nothing in the question names a class, a relation or an entity of the graph".into(),
+            Some(best) if !best.unused.is_empty() => {
+                let words: Vec<String> = best.unused.iter().map(|w| format!("`{w}`")).collect();
+                format!(
+                    "{} not understood: nothing that the graph says fits",
+                    match words.as_slice() {
+                        [one] => format!("{one} was"),
+                        all => format!("{} were", all.join(", ")),
+                    }
+                )
+            }
+            Some(best) if best.names_only() => "nothing that is asked about it was understood".into(),
+            Some(best) => format!("the graph has no {}", best.form.english(graph)?),
+        };
+        if let Some(&topic) = topics.first() {
+            let has = relations_of(topic, graph)?;
+            if !has.is_empty() {
+                let name = graph.entity_label(topic)?;
+                reason.push_str(&format!("; {name} has: {}", has.join(", ")));
+            }
+        }
+        Ok(ScoredTriples {
+            refused: Some(reason),
+            unused: readings.first().map(|r| r.unused.clone()).unwrap_or_default(),
+            alternatives: alternatives(readings, graph)?,
+            ..ScoredTriples::default()
+        })
+    }
+}
+
+impl Retriever for Read {
+    fn needs_links(&self) -> bool {
+        false
+    }
+
+    fn retrieve(
+        &self,
+        question: &Question,
+        links: &[Link],
+        graph: &dyn Graph,
+    ) -> Result<ScoredTriples> {
+        let known = self.known.get(graph, || Known::new(graph))?;
+        let time = Duration::from_millis(self.config.time_limit_ms);
+        let readings = read(question, links, graph, &known, Weights::shipped(), time)?;
+        let topics: Vec<EntityId> = links.iter().map(|link| link.entity).collect();
+        let wanted = question.reading.max(1) - 1;
+        let chosen = match (question.reading, readings.first()) {
+            (0, Some(best)) if best.unused.is_empty() && best.is_answer() => Some(best),
+            (0, _) => None,
+            _ => Some(readings.get(wanted).ok_or(Error::NoSuchReading {
+                wanted: question.reading,
+                readings: readings.len(),
+            })?),
+        };
+        let Some(chosen) = chosen else {
+            return self.refused(&readings, &topics, graph);
+        };
+        let running = Running {
+            answers: self.config.answers,
+            time,
+            max_rows: self.config.max_rows,
+            own_names: true,
+        };
+        let candidate = Candidate {
+            form: chosen.form.clone(),
+            score: share(chosen, &readings),
+        };
+        let mut scored = running.first([Ok(candidate)], &topics, graph)?;
+        if scored.form.is_none() {
+            return self.refused(&readings, &topics, graph);
+        }
+        let others: Vec<Proposal> = readings
+            .iter()
+            .filter(|r| r.came != chosen.came && r.unused.is_empty() && r.is_answer())
+            .cloned()
+            .collect();
+        scored.alternatives = alternatives(&others, graph)?;
+        scored.unused = chosen.passed_over.clone();
+        Ok(scored)
+    }
+}
+
+/// How much of all that the readings come to a reading has.
+fn share(of: &Proposal, readings: &[Proposal]) -> f32 {
+    let mut distinct: Vec<&Proposal> = Vec::new();
+    for reading in readings {
+        if !distinct.iter().any(|d| d.came == reading.came) {
+            distinct.push(reading);
+        }
+    }
+    let sum: f32 = distinct.iter().map(|r| (r.score - of.score).exp()).sum();
+    (1.0 / sum.max(1.0)).clamp(0.0, 1.0)
+}
+
+fn alternatives(readings: &[Proposal], graph: &dyn Graph) -> Result<Vec<Alternative>> {
+    let mut told: Vec<Alternative> = Vec::new();
+    for reading in readings.iter().filter(|r| r.is_answer()) {
+        let english = reading.form.english(graph)?;
+        if told.len() < ALTERNATIVES && !told.iter().any(|a| a.reading == english) {
+            told.push(Alternative {
+                number: reading.number,
+                reading: english,
+                logical_form: reading.form.to_string(),
+                unused_words: reading.unused.clone(),
+            });
+        }
+    }
+    Ok(told)
+}
+
+/// What a graph says about an entity, by the labels of its relations.
+fn relations_of(entity: EntityId, graph: &dyn Graph) -> Result<Vec<String>> {
+    let mut found: Vec<String> = Vec::new();
+    for row in [graph.outgoing(entity)?, graph.incoming(entity)?] {
+        let mut at = 0;
+        while let Some(edge) = row.get(at)
+            && found.len() < NAMED_RELATIONS
+        {
+            let relation = edge.relation;
+            at += row[at..].partition_point(|e| e.relation <= relation);
+            if !crate::phrase::is_silent(relation, graph)? {
+                let label = crate::words::opened(&graph.relation_label(relation)?);
+                if !found.contains(&label) {
+                    found.push(label);
+                }
+            }
+        }
+    }
+    Ok(found)
+}
