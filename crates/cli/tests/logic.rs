@@ -78,7 +78,7 @@ fn numbers_yes_and_no_and_tables_are_shown() {
     assert_eq!(
         after(table),
         (
-            "thing      mascot of             number of its won of the mascot of\n\
+            "thing      mascot of             number of things the mascot of has as won\n\
              Lou Seal   San Francisco Giants  3\n\
              Sluggerrr  Kansas City Royals    1\n"
                 .to_owned(),

@@ -31,6 +31,7 @@ use crate::retrieve::{
 };
 use crate::select::{Nucleus, NucleusConfig, Threshold, ThresholdConfig, TopK, TopKConfig};
 use crate::verify::{Rules, Ungrounded};
+use wherefore_graph::Graph;
 use wherefore_model::{LanguageModel, language};
 
 /// A whole pipeline. The default is the method `walk`.
@@ -235,6 +236,15 @@ pub const METHODS: [&str; 17] = [
 const CANDIDATE_TRIPLES: usize = 20_000;
 
 impl PipelineConfig {
+    /// The method for a graph where nobody names one: `read` where the graph lies here and says
+    /// what its things are, else `walk`.
+    pub fn usual_method(graph: &dyn Graph) -> Result<&'static str> {
+        Ok(match crate::read::suits(graph)? {
+            true => "read",
+            false => "walk",
+        })
+    }
+
     /// The configuration of a method by its name, one of [`METHODS`].
     pub fn of_method(name: &str) -> Option<Self> {
         match name {

@@ -34,7 +34,7 @@ use wherefore::graph::sparql::SparqlOptions;
 use crate::error::{Error, Result};
 
 /// Methods that are offered when none is named: those that need nothing but a graph.
-const UNTRAINED: [&str; 3] = ["walk", "overlap", "similarity"];
+const UNTRAINED: [&str; 4] = ["read", "walk", "overlap", "similarity"];
 
 /// A whole server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -316,8 +316,9 @@ impl ServeConfig {
             self.default_graph = self.graphs.keys().next().cloned();
         }
         if self.default_method.is_none() {
-            let walk = self.methods.contains_key("walk").then(|| "walk".to_owned());
-            self.default_method = walk.or_else(|| self.methods.keys().next().cloned());
+            let usual = ["read", "walk"].into_iter().find(|m| self.methods.contains_key(*m));
+            let usual = usual.map(str::to_owned);
+            self.default_method = usual.or_else(|| self.methods.keys().next().cloned());
         }
         let known = |kind: &str, name: &Option<String>, known: bool| match (known, name) {
             (false, Some(name)) => Err(Error::Config(format!(
@@ -468,8 +469,8 @@ mod tests {
     fn what_is_left_out_is_filled_in() {
         let config = toy().resolve().unwrap();
         assert_eq!(config.default_graph.as_deref(), Some("toy"));
-        assert_eq!(config.default_method.as_deref(), Some("walk"));
-        assert_eq!(config.methods.len(), 3);
+        assert_eq!(config.default_method.as_deref(), Some("read"));
+        assert_eq!(config.methods.len(), 4);
         assert!(config.listen.ip().is_loopback());
     }
 

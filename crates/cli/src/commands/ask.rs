@@ -11,7 +11,7 @@ use wherefore::retrieve::gnn2r::Explanation;
 use wherefore::verify::{SigningKey, seal};
 use wherefore::{Observer, PipelineConfig, Question, Stage};
 
-use super::{pipeline_config, read_text};
+use super::{config_for, pipeline_config, read_text};
 use crate::args::Ask;
 use crate::errors::{Exit, UserError};
 use crate::language;
@@ -21,12 +21,20 @@ use crate::output::{Arrows, Output, counted, shown};
 /// Triples of the rationales shown to people; `--json` has all.
 const SHOWN_TRIPLES: usize = 24;
 
+/// From this confidence on, other readings are not offered to people.
+const SURE: f32 = 0.5;
+
 /// Answers shown to people; `--json` has all.
 const SHOWN_ANSWERS: usize = 10;
 
 pub(crate) fn run(args: &Ask, output: &Output) -> anyhow::Result<Exit> {
-    let mut config = config(args)?;
-    language::configure(&args.llm, &mut config)?;
+    // what is wrong with the settings is told before the graph is opened: it may be large
+    let named = pipeline_config(
+        args.config.as_deref(),
+        args.method.as_deref(),
+        args.model.as_deref(),
+    )?;
+    language::configure(&args.llm, &mut set(args, named)?)?;
     let mut question = Question::new(question(args)?).about(&args.topics);
     question.reading = args.reading.map_or(0, |n| n as usize);
     // before the graph is opened: it may be large
@@ -41,6 +49,15 @@ pub(crate) fn run(args: &Ask, output: &Output) -> anyhow::Result<Exit> {
     }
     let key = args.sign.as_deref().map(SigningKey::open).transpose()?;
     let graph = open(&args.graph, args.consent.trust())?;
+    let config = config_for(
+        graph.as_ref(),
+        args.config.as_deref(),
+        args.method.as_deref(),
+        args.model.as_deref(),
+        args.llm.llm.is_some(),
+    )?;
+    let mut config = set(args, config)?;
+    language::configure(&args.llm, &mut config)?;
     let model = language::open(&args.llm, &config)?;
     let pipeline = config.build_with(model.map(|model| language::watched(model, output)))?;
     let mut seen = Seen::default();
@@ -83,12 +100,8 @@ pub(crate) fn run(args: &Ask, output: &Output) -> anyhow::Result<Exit> {
     Ok(Exit::No)
 }
 
-fn config(args: &Ask) -> anyhow::Result<PipelineConfig> {
-    let mut config = pipeline_config(
-        args.config.as_deref(),
-        args.method.as_deref(),
-        args.model.as_deref(),
-    )?;
+/// The configuration with what the flags set.
+fn set(args: &Ask, mut config: PipelineConfig) -> anyhow::Result<PipelineConfig> {
     if let Some(file) = &args.aliases {
         let LinkerConfig::Names(names) = &mut config.link;
         names.aliases = Some(file.clone());
@@ -232,9 +245,12 @@ fn readings(answer: &Answer, output: &Output) -> String {
         let words = shown(&answer.unused_words.join(", ")).into_owned();
         text += &format!("\nnot used: {words}\n");
     }
-    if !answer.alternatives.is_empty() {
-        text += "\ndid you mean (--reading N)\n";
+    // where the answer is likely what was meant, others are a burden; `--json` has them
+    let sure = answer.answers.first().is_some_and(|a| a.confidence >= SURE);
+    if sure || answer.alternatives.is_empty() {
+        return text;
     }
+    text += "\ndid you mean (--reading N)\n";
     for other in &answer.alternatives {
         text += &format!("  {}  {}", other.number, shown(&other.reading));
         if !other.unused_words.is_empty() {

@@ -26,7 +26,7 @@ const FIRST: [&str; 3] = [
 ];
 
 /// Methods that need neither a language model nor training.
-const METHODS: [&str; 3] = ["walk", "overlap", "similarity"];
+const METHODS: [&str; 4] = ["read", "walk", "overlap", "similarity"];
 
 /// Names offered for what was typed.
 const OFFERED: usize = 12;
@@ -106,10 +106,13 @@ struct Session {
 
 impl Session {
     fn new(graph: &str) -> anyhow::Result<Self> {
+        let graph: Arc<dyn Graph> = Arc::from(open(graph, Trust::Recorded)?);
+        let method = PipelineConfig::usual_method(&*graph)?;
+        let config = PipelineConfig::of_method(method).unwrap_or_default();
         Ok(Self {
-            graph: Arc::from(open(graph, Trust::Recorded)?),
-            method: "walk".into(),
-            pipeline: PipelineConfig::default().build()?,
+            graph,
+            method: method.into(),
+            pipeline: config.build()?,
             last: None,
         })
     }

@@ -12,7 +12,7 @@ use wherefore::verify::{EvidenceState, verify};
 use wherefore_graph::{Graph, Store};
 use wherefore_lab::questions;
 
-use super::pipeline_config;
+use super::config_for;
 use crate::args::Consent;
 use crate::errors::{Exit, UserError};
 use crate::open::open;
@@ -83,10 +83,12 @@ pub(crate) fn run(args: &Diff, output: &Output) -> anyhow::Result<Exit> {
         (None, Some(store)) => files_of(store, &args.graph)?,
         (None, None) => return Err(no_changes(&args.graph).into()),
     };
-    let config = pipeline_config(
+    let config = config_for(
+        after.as_ref(),
         args.config.as_deref(),
         args.method.as_deref(),
         args.model.as_deref(),
+        false,
     )?;
     // what a pipeline keeps for a graph is kept for each of the two
     let (old, new) = (config.build()?, config.build()?);

@@ -12,7 +12,7 @@ use wherefore_lab::outcome::Outcome;
 use wherefore_lab::questions::{self, GoldQuestion, coverage};
 use wherefore_lab::sweep::{self, Planned, Sweep};
 
-use super::{pipeline_config, report};
+use super::{config_for, report};
 use crate::args::Eval;
 use crate::errors::{Exit, UserError};
 use crate::language;
@@ -36,10 +36,12 @@ pub(crate) fn run_eval(args: &Eval, output: &Output) -> anyhow::Result<Exit> {
     let metrics = match &args.sweep {
         Some(file) => return run_sweep(args, file, &all, graph.as_ref(), output),
         None => {
-            let mut config = pipeline_config(
+            let mut config = config_for(
+                graph.as_ref(),
                 args.config.as_deref(),
                 args.method.as_deref(),
                 args.model.as_deref(),
+                args.llm.llm.is_some(),
             )?;
             language::configure(&args.llm, &mut config)?;
             let asked = choose(args, &all, args.seed);

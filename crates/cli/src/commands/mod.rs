@@ -6,6 +6,7 @@ use std::path::Path;
 
 use anyhow::Context;
 use wherefore::PipelineConfig;
+use wherefore::graph::Graph;
 
 use crate::errors::UserError;
 
@@ -52,6 +53,22 @@ fn read_text(path: &Path, limit: u64) -> anyhow::Result<String> {
 }
 
 /// The configuration in a file, or that of a method, or that of a checkpoint, or the default one.
+/// The configuration that is asked for; the usual method of the graph where nothing is.
+fn config_for(
+    graph: &dyn Graph,
+    path: Option<&Path>,
+    method: Option<&str>,
+    model: Option<&Path>,
+    llm: bool,
+) -> anyhow::Result<PipelineConfig> {
+    let method = match (path, method, model) {
+        // what a language model reads is what lies around the topics
+        (None, None, None) if !llm => Some(PipelineConfig::usual_method(graph)?),
+        _ => method,
+    };
+    pipeline_config(path, method, model)
+}
+
 fn pipeline_config(
     path: Option<&Path>,
     method: Option<&str>,

@@ -121,6 +121,9 @@ impl Speaker<'_> {
                     let class = self.set_of(&all[at], of)?;
                     let rest = all.iter().enumerate().filter(|(i, _)| *i != at);
                     let rest: Vec<&Form> = rest.map(|(_, form)| form).collect();
+                    if rest.is_empty() {
+                        return Ok(joined(class, false));
+                    }
                     let conditions = self.conditions(&rest, of, last)?;
                     joined(format!("{class} {conditions}"), rest.len() > 1)
                 }

@@ -23,7 +23,8 @@
 //! operator is a class, and means its instances. An entity as an operand of `AND` is
 //! `(OR [Berlin])`, the set of it alone.
 //!
-//! Departures: `AND` takes two operands or more. Numbers, truth values and tables are no sets of
+//! Departures: `AND` takes two operands or more; `(AND C)` is the instances of the class C where a
+//! name alone would be an entity. Numbers, truth values and tables are no sets of
 //! entities: they stand only at the root. The reader refuses them elsewhere, and so does
 //! [`Plan`](super::Plan).
 

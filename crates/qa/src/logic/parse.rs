@@ -126,7 +126,8 @@ impl<'a> Reader<'a> {
             }
             "AND" | "OR" => {
                 let mut all = vec![self.form(below)?];
-                if word == "AND" {
+                // `(AND C)` is a class where a name would be an entity
+                if word == "AND" && !matches!(all[0], Form::Name(_)) {
                     all.push(self.form(below)?);
                 }
                 while !self.closes() {

@@ -336,7 +336,7 @@ impl Rebuild for Normal {
                 });
                 match flat.as_slice() {
                     // a name alone would no longer mean its instances
-                    [Form::Name(_)] => Form::And(vec![flat[0].clone(), flat.remove(0)]),
+                    [Form::Name(_)] => Form::And(flat),
                     [_] => flat.remove(0),
                     _ => Form::And(flat),
                 }

@@ -38,6 +38,7 @@ impl Search<'_> {
         self.phrase_anchors(&mut found)?;
         self.operator_anchors(&mut found);
         self.number_anchors(&mut found)?;
+        self.near_anchors(&mut found)?;
         self.price_of_passing_over(&found);
         self.asked = self.asked_for(&found);
         Ok(found)
@@ -238,6 +239,7 @@ impl Search<'_> {
                         (F::relation_group, group as f32),
                         (F::relation_missing, missing as f32),
                     ];
+                    own.extend(self.preposition(relation, words.1));
                     let extreme = |word: &&String| {
                         let said = self.lang.operators(&[word]);
                         said.iter().any(|(_, op)| matches!(op, Op::Best(..)))
@@ -245,6 +247,9 @@ impl Search<'_> {
                     if let Some(word) = of.words.iter().find(extreme) {
                         let stem = crate::words::stem(word);
                         let is_said = |s: &String| *s == stem || self.lang.same_group(s, &stem);
+                        if of.stems.len() > 1 && stems.iter().all(is_said) {
+                            own.push((F::relation_only_extreme, 1.0));
+                        }
                         if !stems.iter().any(is_said) {
                             own.push((F::relation_missing_extreme, 1.0));
                         }
@@ -253,6 +258,27 @@ impl Search<'_> {
                     found.push(Anchor { slots, words, cat, own: own.clone() });
                     self.relation_as_set(relation, slots, words, own, found)?;
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// Relations that words come near to, where nothing else is known of the words.
+    fn near_anchors(&mut self, found: &mut Vec<Anchor>) -> Result<()> {
+        for slot in 0..self.words.slots.len() {
+            let at = self.words.slots[slot];
+            let word = &self.words.all[at];
+            let known = |a: &Anchor| (a.slots.0..a.slots.1).contains(&slot);
+            if word.is_silent || found.iter().any(known) {
+                continue;
+            }
+            for (relation, cosine) in self.near.relations(&word.lower, self.schema)? {
+                found.push(Anchor {
+                    slots: (slot, slot + 1),
+                    words: (at, at + 1),
+                    cat: Cat::Relation(relation),
+                    own: vec![(F::relation, 1.0), (F::relation_soft, 1.0 - cosine)],
+                });
             }
         }
         Ok(())
@@ -288,6 +314,17 @@ impl Search<'_> {
             found.push(Anchor { slots, words, cat: Cat::set(node), own });
         }
         Ok(())
+    }
+
+    /// Whether what follows in the question is what follows in the label: `flow into`.
+    fn preposition(&self, relation: RelationId, next: usize) -> Option<(F, f32)> {
+        let of = &self.schema.relation(relation).prepositions;
+        let next = &self.words.all.get(next)?.lower;
+        if of.contains(next) {
+            return Some((F::preposition, 1.0));
+        }
+        let other = self.lang.between(next).is_some() && !of.is_empty();
+        other.then_some((F::preposition_differs, 1.0))
     }
 
     /// Whether each stem is one of a label's; how many are so by another word for it, and how many
@@ -402,11 +439,16 @@ impl Search<'_> {
             let here = found.iter().filter(|a| (a.slots.0..a.slots.1).contains(&slot));
             let mut price = F::skip_unknown;
             let mut named = false;
+            let asks = |a: &&Anchor| {
+                matches!(a.cat, Cat::Op(Op::Where | Op::When))
+                    && (a.slots.0..a.slots.1).contains(&slot)
+            };
+            if found.iter().any(|a| asks(&a)) {
+                self.skip[slot] = F::skip_silent;
+                continue;
+            }
             for anchor in here {
                 match &anchor.cat {
-                    Cat::Op(Op::Where | Op::When) if price == F::skip_unknown => {
-                        price = F::skip_silent;
-                    }
                     Cat::Op(_) | Cat::Superlative(..) => price = F::skip_operator,
                     Cat::Number(_) => price = F::skip_number,
                     Cat::Set { node, .. } if matches!(self.arena.node(*node), Node::Ents(_)) => {

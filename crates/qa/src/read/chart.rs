@@ -15,9 +15,11 @@ use std::time::{Duration, Instant};
 use hashbrown::HashMap;
 use wherefore_graph::{EntityId, Graph, RelationId};
 
-use super::arena::{Arena, Id, Meaning, Measure, Ranked};
+use super::arena::{Arena, Id, Meaning, Measure, Node, Ranked};
 use super::features::{Derivation, Feature, Weights};
+use super::Known;
 use super::lang::{Lang, Op};
+use super::near::Near;
 use super::schema::{ClassIx, Schema, Step};
 use super::tokens::Words;
 use crate::error::Result;
@@ -105,8 +107,6 @@ pub(super) struct Item {
     pub(super) derivation: Rc<Derivation>,
     /// First word and the one after the last that it uses.
     pub(super) words: (usize, usize),
-    /// Slots that it uses.
-    pub(super) used: u64,
     /// Slots that it passes over.
     pub(super) skipped: u64,
     /// By what the answer is to be ordered, the greatest first.
@@ -119,7 +119,6 @@ pub(super) struct Reading {
     pub(super) node: Id,
     pub(super) score: f32,
     pub(super) derivation: Rc<Derivation>,
-    pub(super) used: u64,
     pub(super) skipped: u64,
     pub(super) order: Option<(RelationId, bool)>,
 }
@@ -141,6 +140,7 @@ pub(super) type Made = Vec<(Cat, Vec<(Feature, f32)>)>;
 pub(super) struct Search<'g> {
     pub(super) lang: &'g Lang,
     pub(super) schema: &'g Schema,
+    pub(super) near: &'g Near,
     pub(super) graph: &'g dyn Graph,
     pub(super) weights: &'g Weights,
     pub(super) arena: Arena<'g>,
@@ -166,7 +166,7 @@ pub(super) struct Bridge {
 impl<'g> Search<'g> {
     pub(super) fn new(
         graph: &'g dyn Graph,
-        schema: &'g Schema,
+        known: &'g Known,
         lang: &'g Lang,
         weights: &'g Weights,
         words: Words,
@@ -183,10 +183,11 @@ impl<'g> Search<'g> {
         });
         Self {
             lang,
-            schema,
+            schema: &known.schema,
+            near: &known.near,
             graph,
             weights,
-            arena: Arena::new(graph, schema),
+            arena: Arena::new(graph, &known.schema),
             is_yes_no,
             asked: Vec::new(),
             skip: vec![Feature::skip_unknown; words.slots.len()],
@@ -201,8 +202,6 @@ impl<'g> Search<'g> {
     }
 
     fn anchored(&self, anchor: &Anchor) -> Item {
-        let (from, to) = anchor.slots;
-        let used = (from..to).fold(0, |mask, slot| mask | 1 << slot);
         Item {
             cat: anchor.cat.clone(),
             score: self.weigh(&anchor.own),
@@ -211,7 +210,6 @@ impl<'g> Search<'g> {
                 own: anchor.own.clone(),
             }),
             words: anchor.words,
-            used,
             skipped: 0,
             order: None,
         }
@@ -300,7 +298,6 @@ impl<'g> Search<'g> {
                     own,
                 }),
                 words: (a.words.0.min(b.words.0), a.words.1.max(b.words.1)),
-                used: a.used | b.used,
                 skipped: a.skipped | b.skipped,
                 order,
             });
@@ -327,6 +324,7 @@ impl<'g> Search<'g> {
             *count += 1;
             if let Cat::Set { node, .. } = item.cat
                 && !self.is_spent()
+                && !(self.is_yes_no && matches!(self.arena.node(node), Node::And(..) | Node::Where(..)))
                 && let Meaning::Set(members) = self.arena.meaning(node)?
                 && members.is_empty()
                 && item.derivation.own.iter().all(|(f, _)| *f != Feature::empty)
@@ -355,7 +353,6 @@ impl<'g> Search<'g> {
                         parts: [Some(Rc::clone(&item.derivation)), None],
                         own,
                     }),
-                    used: item.used,
                     skipped: item.skipped,
                     order: item.order,
                 });

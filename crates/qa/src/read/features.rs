@@ -23,7 +23,7 @@ features! {
     // names
     name, name_word, name_rare, name_unsure, name_namesakes, name_lower, name_literal, name_number, name_prominent,
     // classes and relations
-    class, class_group, class_missing, relation, relation_group, relation_missing, relation_missing_extreme, relation_soft,
+    class, class_group, class_missing, relation, relation_group, relation_missing, relation_missing_extreme, relation_only_extreme, relation_soft, preposition, preposition_differs,
     relation_named_as_class, value_named_as_class,
     compound,
     // joins: relation or set first, what stands between, along or against the relation
@@ -43,13 +43,13 @@ features! {
     // comparisons
     compare_relation, compare_unspoken, compare_count, compare_degree, compare_average, equal_unspoken, equal_relation,
     // numbers
-    aggregate, count_set, count_value, how_measure, how_rank, value_extreme, counted_relation,
+    aggregate, count_set, count_value, how_measure, how_rank, value_extreme,
     // places and times that are asked for
     asked_for_another, asks_place, asks_time, place_mismatch, time_mismatch, person_mismatch,
     // what is computed
-    empty, empty_answer, size,
+    empty, empty_answer,
     // the whole
-    answer_is_name, answer_is_class, truth, truth_missed, number_missed, order, exists,
+    answer_is_name, answer_is_class, truth, truth_missed, order, exists,
 }
 
 /// A weight for each feature.
@@ -115,5 +115,37 @@ impl Derivation {
         for part in self.parts.iter().flatten() {
             part.add_to(sum);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shipped_weights_are_read_and_written() {
+        let shipped = Weights::shipped();
+        assert!(shipped.of(Feature::skip_name) < 0.0);
+        let again = Weights::read(&shipped.written()).unwrap();
+        assert_eq!(&again, shipped);
+        assert!(Weights::read("nonsense = 1").unwrap_err().contains("nonsense"));
+        assert!(Weights::read("skip_name = nan").is_err());
+    }
+
+    #[test]
+    fn features_of_parts_add_up() {
+        let leaf = |f, v| {
+            Some(Rc::new(Derivation {
+                parts: [None, None],
+                own: vec![(f, v)],
+            }))
+        };
+        let whole = Derivation {
+            parts: [leaf(Feature::name, 1.0), leaf(Feature::bridge, 0.5)],
+            own: vec![(Feature::bridge, 0.25)],
+        };
+        let sum = whole.features();
+        assert_eq!(sum[Feature::bridge as usize], 0.75);
+        assert_eq!(sum.iter().sum::<f32>(), 1.75);
     }
 }

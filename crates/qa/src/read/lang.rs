@@ -337,3 +337,21 @@ impl Lang {
         self.groups_of(a).iter().any(|group| of.contains(group))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_language_file_is_sound_and_its_words_are_found() {
+        let lang = english();
+        assert!(lang.is_silent("the") && !lang.is_silent("capital"));
+        let said = lang.operators(&["more", "than", "two"]);
+        assert!(said.contains(&(2, Op::Compare(Comparison::Greater))));
+        assert!(said.contains(&(1, Op::Compare(Comparison::Greater))));
+        assert_eq!(lang.operators(&["how", "many"]), [(2, Op::Count)]);
+        assert!(lang.same_group(&stem("neighbouring"), &stem("borders")));
+        assert!(!lang.same_group(&stem("river"), &stem("borders")));
+        assert_eq!(lang.between("of"), Some(Gap::Of));
+    }
+}

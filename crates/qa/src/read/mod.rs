@@ -6,34 +6,74 @@ mod arena;
 mod chart;
 mod features;
 mod lang;
+mod near;
 mod rules;
 mod schema;
 mod tokens;
 mod write;
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use wherefore_graph::{EntityId, Graph};
+use wherefore_graph::{Edge, EntityId, Graph};
+use wherefore_model::Encoder;
 
 use self::arena::Meaning;
 use self::chart::{Reading, Search};
+use self::features::Feature;
 pub use self::features::Weights;
 use self::lang::english;
+use self::near::Near;
 use self::schema::Schema;
 use self::tokens::{MAX_SLOTS, Words};
 use crate::error::Result;
 use crate::link::Link;
-use crate::logic::Form;
+use crate::logic::{Form, type_relations};
 use crate::question::Question;
+
+/// Entities that are looked at to tell whether a graph says what its things are.
+const LOOKED_AT: usize = 1000;
+
+/// Whether questions over a graph can be read: it lies here, and most of its things have a class.
+pub fn suits(graph: &dyn Graph) -> Result<bool> {
+    if !is_here(graph) {
+        return Ok(false);
+    }
+    let typed_by = type_relations(graph)?;
+    let bound = graph.entity_bound();
+    let stride = bound.div_ceil(LOOKED_AT).max(1);
+    let (mut things, mut typed) = (0usize, 0usize);
+    for id in (0..bound).step_by(stride) {
+        let row = graph.outgoing(EntityId(id as u32))?;
+        let says = |edge: &Edge| !graph.naming_relations().contains(&edge.relation);
+        if row.iter().any(says) {
+            things += 1;
+            typed += usize::from(row.iter().any(|edge| typed_by.contains(&edge.relation)));
+        }
+    }
+    Ok(typed * 2 > things)
+}
+
+/// Whether a graph lies on this machine, so that reading all of it is no burden on others.
+pub fn is_here(graph: &dyn Graph) -> bool {
+    graph.store().is_some() || graph.identity().is_none()
+}
 
 /// What a graph speaks of, made once for a graph.
 #[derive(Debug)]
-pub struct Known(Schema);
+pub struct Known {
+    schema: Schema,
+    near: Near,
+}
 
 impl Known {
-    /// Reads the graph's classes and relations.
-    pub fn new(graph: &dyn Graph) -> Result<Self> {
-        Schema::new(graph, english()).map(Self)
+    /// Reads the graph's classes and relations; words that are none of theirs are compared with
+    /// them by the encoder.
+    pub fn new(graph: &dyn Graph, encoder: Arc<dyn Encoder>) -> Result<Self> {
+        Ok(Self {
+            schema: Schema::new(graph, english())?,
+            near: Near::new(graph, encoder)?,
+        })
     }
 }
 
@@ -111,7 +151,7 @@ pub fn read(
     if words.slots.len() > MAX_SLOTS || words.slots.is_empty() {
         return Ok(Vec::new());
     }
-    let mut search = Search::new(graph, &known.0, lang, weights, words, time);
+    let mut search = Search::new(graph, known, lang, weights, words, time);
     let anchors = search.anchors(links)?;
     let readings = search.readings(&anchors)?;
     let numbered = (1..).zip(&readings);
@@ -132,9 +172,10 @@ fn proposal(search: &mut Search<'_>, reading: &Reading, number: usize) -> Result
             continue;
         }
         let text = search.words.text[word.start..word.end].to_owned();
-        match word.is_light {
-            true => passed_over.push(text),
-            false => unused.push(text),
+        match search.skip[slot] {
+            Feature::skip_silent => {}
+            Feature::skip_light => passed_over.push(text),
+            _ => unused.push(text),
         }
     }
     Ok(Proposal {

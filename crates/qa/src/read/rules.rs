@@ -15,6 +15,8 @@ use crate::logic::{Aggregate, Comparison};
 
 /// Ways between two sets that are tried.
 const BRIDGES: usize = 5;
+/// A direct way that a smaller share of the things has is no reason not to look for longer ones.
+const USUAL: f32 = 0.02;
 /// Measures that a superlative may mean.
 const MEASURES: usize = 4;
 
@@ -61,6 +63,13 @@ impl Search<'_> {
                 // `which river is the longest`
                 self.superlative(*op, *ranked, &Cat::set(*node), gap, &mut made)?;
                 made.iter_mut().for_each(|(_, own)| own.push((F::top_after, 1.0)));
+            }
+            (Cat::Relation(r), Cat::Superlative(Op::Best(greatest, _), ranked)) => {
+                // `became independent first`
+                if matches!(self.schema.relation(*r).kind, Kind::Number | Kind::Time) {
+                    let by = Measure::Path(Rc::from([(*r, true)]));
+                    made.push((Cat::Top(*greatest, by, *ranked), vec![(F::top_relation, 1.0)]));
+                }
             }
             (Cat::Superlative(op, ranked), other) => {
                 self.superlative(*op, *ranked, other, gap, &mut made)?;
@@ -360,8 +369,11 @@ impl Search<'_> {
                     }
                 }
             }
-            if counted.is_empty() {
-                counted = self.longer_ways(types, &self.arena.types(from));
+            let classes = types.iter().map(|c| self.schema.classes[*c as usize].instances);
+            let things = classes.max().unwrap_or(0) as f32;
+            let most = counted.iter().map(|c| c.1).fold(0.0, f32::max);
+            if most < USUAL * things {
+                counted.extend(self.longer_ways(types, &self.arena.types(from)));
             }
         }
         counted.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
@@ -834,7 +846,7 @@ impl Search<'_> {
         let alike = self.arena.kind(a) == self.arena.kind(b)
             && (types.is_empty() && others.is_empty() || types.iter().any(|t| others.contains(t)));
         if !alike || self.is_named(a) != self.is_named(b) && !self.is_choice(a) {
-            if !is_or && !self.is_named(b) {
+            if !is_or && !alike {
                 for (node, own) in self.restricted(a, b, None, false, false)? {
                     made.push((Cat::set(node), own));
                 }

@@ -64,9 +64,10 @@ pub(super) struct Class {
 /// A relation.
 #[derive(Debug)]
 pub(super) struct Relation {
-    pub(super) label: String,
     /// Stems of its label's words but for closed-class ones.
     pub(super) stems: Vec<String>,
+    /// Its label's closed-class words: `into` of `flows into`.
+    pub(super) prepositions: Vec<String>,
     /// The words that the stems are of.
     pub(super) words: Vec<String>,
     pub(super) kind: Kind,
@@ -214,9 +215,9 @@ impl Schema {
         let is_silent = named || SUBCLASS.contains(&&*label);
         let (stems, words) = stems_and_words(&label, lang);
         let mut relation = Relation {
-            label,
             stems,
             words,
+            prepositions: prepositions(&label, lang),
             kind: Kind::Thing,
             is_noun: false,
             is_silent,
@@ -478,6 +479,14 @@ pub(super) fn number_of(text: &str) -> Option<f64> {
     let plain: String = text.trim().chars().filter(|c| *c != ',').collect();
     let number = plain.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c));
     plain.parse().ok().filter(|n: &f64| number && n.is_finite())
+}
+
+/// The words of a label that join it to what follows.
+fn prepositions(label: &str, lang: &Lang) -> Vec<String> {
+    let last = label.rsplit('.').next().unwrap_or(label);
+    let words = opened(last);
+    let all = words.split(' ').filter(|w| lang.between(w).is_some());
+    all.map(str::to_owned).collect()
 }
 
 /// The words of a label that are not closed-class, as stems and as they stand; all of them where

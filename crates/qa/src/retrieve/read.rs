@@ -1,16 +1,18 @@
 //! Reads the question as a logical form and runs it; says which words it could not use.
 //!
 //! ```text
-//! confidence = exp(s_1) / Σ exp(s_i)     over readings that come to different things
+//! confidence = exp(β s_1) / Σ exp(β s_i)     over readings that come to different things
 //! ```
 //!
 //! A reading that leaves a word unused is not answered: the words are named, with what the graph
 //! says about the topic instead.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use wherefore_graph::{EntityId, Graph};
+use wherefore_model::{Encoder, encode};
 
 use super::forms::{Candidate, Running};
 use super::{Retriever, ScoredTriples};
@@ -19,8 +21,10 @@ use crate::error::{Error, Result};
 use crate::link::Link;
 use crate::per_graph::PerGraph;
 use crate::question::Question;
-use crate::read::{Known, Proposal, Weights, read};
+use crate::read::{Known, Proposal, Weights, is_here, read};
 
+/// β: how much a better score speaks for a reading.
+const SHARPNESS: f32 = 2.0;
 /// Readings that are offered besides the best.
 const ALTERNATIVES: usize = 4;
 /// Relations of a topic that are named where a word fits none of them.
@@ -36,6 +40,8 @@ pub struct ReadConfig {
     pub time_limit_ms: u64,
     /// Most entities of a set.
     pub max_rows: usize,
+    /// The encoder that compares words with relations.
+    pub encoder: String,
 }
 
 impl Default for ReadConfig {
@@ -44,6 +50,7 @@ impl Default for ReadConfig {
             answers: 200,
             time_limit_ms: 2000,
             max_rows: 200_000,
+            encoder: "static".into(),
         }
     }
 }
@@ -51,6 +58,7 @@ impl Default for ReadConfig {
 /// Retrieves what the best reading of the question matches.
 pub struct Read {
     config: ReadConfig,
+    encoder: Arc<dyn Encoder>,
     known: PerGraph<Known>,
 }
 
@@ -70,6 +78,7 @@ impl Read {
             }
         }
         Ok(Self {
+            encoder: encode::open(&config.encoder)?,
             config,
             known: PerGraph::default(),
         })
@@ -123,7 +132,15 @@ impl Retriever for Read {
         links: &[Link],
         graph: &dyn Graph,
     ) -> Result<ScoredTriples> {
-        let known = self.known.get(graph, || Known::new(graph))?;
+        if !is_here(graph) {
+            return Ok(ScoredTriples {
+                refused: Some(
+                    "the method `read` has to see all of a graph, and this one is a service; `walk` answers over services".into(),
+                ),
+                ..ScoredTriples::default()
+            });
+        }
+        let known = self.known.get(graph, || Known::new(graph, Arc::clone(&self.encoder)))?;
         let time = Duration::from_millis(self.config.time_limit_ms);
         let readings = read(question, links, graph, &known, Weights::shipped(), time)?;
         let topics: Vec<EntityId> = links.iter().map(|link| link.entity).collect();
@@ -172,7 +189,7 @@ fn share(of: &Proposal, readings: &[Proposal]) -> f32 {
             distinct.push(reading);
         }
     }
-    let sum: f32 = distinct.iter().map(|r| (r.score - of.score).exp()).sum();
+    let sum: f32 = distinct.iter().map(|r| (SHARPNESS * (r.score - of.score)).exp()).sum();
     (1.0 / sum.max(1.0)).clamp(0.0, 1.0)
 }
 

@@ -117,7 +117,16 @@ impl Engine {
                 linkers.share(&config.link, &mut pipeline);
                 pipelines.insert(method.clone(), pipeline);
             }
-            let has_default = pipelines.contains_key(&default_method);
+            let usual = match &live {
+                Live::Store(store) => PipelineConfig::usual_method(&newest(store).map_err(wherefore::Error::from)?)?,
+                Live::Service(_) => "walk",
+            };
+            // a graph that cannot be read is walked where both are offered
+            let default_method = match default_method.as_str() {
+                "read" if pipelines.contains_key(usual) => usual,
+                other => other,
+            };
+            let has_default = pipelines.contains_key(default_method);
             let first = pipelines.keys().next().cloned();
             graphs.insert(
                 name.clone(),
@@ -130,7 +139,7 @@ impl Engine {
                         (given, _) => OnceLock::from(given.to_vec()),
                     },
                     default_method: match has_default {
-                        true => default_method.clone(),
+                        true => default_method.to_owned(),
                         false => first.unwrap_or_default(),
                     },
                     pipelines,
@@ -427,7 +436,7 @@ mod tests {
         let served = engine.graph(None).unwrap();
         assert_eq!(served.name, "toy");
         assert_eq!(served.default_method(), "walk");
-        assert_eq!(served.methods().count(), 3);
+        assert_eq!(served.methods().count(), 4);
         let unknown = engine.graph(Some("x")).err().unwrap();
         assert_eq!(
             (unknown.status, unknown.hint.as_deref()),

@@ -1,0 +1,178 @@
+//! Questions of everyday kinds, read over a small graph with classes.
+
+use proptest::prelude::*;
+use wherefore::answer::Status;
+use wherefore::graph::MemoryGraph;
+use wherefore::{Answer, Pipeline, PipelineConfig, Question};
+
+/// Countries, cities and rivers of nowhere.
+fn graph() -> MemoryGraph {
+    let mut lines: Vec<(String, &str, String)> = Vec::new();
+    let mut say = |head: &str, relation: &'static str, tail: &str| {
+        lines.push((head.to_owned(), relation, tail.to_owned()));
+    };
+    for (name, area, people, capital, borders) in [
+        ("Arda", "100", "5000", "Alba", "Borea Cania"),
+        ("Borea", "300", "2000", "Brim", "Arda"),
+        ("Cania", "200", "9000", "Corr", "Arda Delos"),
+        ("Delos", "50", "1000", "Dunn", "Cania"),
+        ("Isla", "10", "400", "Inch", ""),
+    ] {
+        say(name, "type", "country");
+        say(name, "area", area);
+        say(name, "population", people);
+        say(name, "capital", capital);
+        say(capital, "type", "city");
+        say(capital, "country", name);
+        for other in borders.split_whitespace() {
+            say(name, "borders", other);
+        }
+    }
+    for (name, country, people) in [
+        ("Alba", "Arda", "700"),
+        ("Aster", "Arda", "900"),
+        ("Brim", "Borea", "300"),
+        ("Corr", "Cania", "800"),
+        ("Dunn", "Delos", "200"),
+        ("Inch", "Isla", "100"),
+    ] {
+        say(name, "type", "city");
+        say(name, "country", country);
+        say(name, "population", people);
+    }
+    for (name, length, through) in [
+        ("Wend", "120", "Arda Cania"),
+        ("Yare", "340", "Arda Borea"),
+        ("Zell", "60", "Delos"),
+    ] {
+        say(name, "type", "river");
+        say(name, "length", length);
+        for country in through.split(' ') {
+            say(name, "flows_through", country);
+        }
+    }
+    MemoryGraph::from_names(lines.iter().map(|(h, r, t)| (h.as_str(), *r, t.as_str())))
+}
+
+fn pipeline() -> Pipeline {
+    PipelineConfig::of_method("read").unwrap().build().unwrap()
+}
+
+fn ask(pipeline: &Pipeline, graph: &MemoryGraph, text: &str) -> Answer {
+    pipeline.answer(&Question::new(text), graph, &mut ()).unwrap()
+}
+
+fn names(answer: &Answer) -> Vec<&str> {
+    let mut names: Vec<&str> = answer.answers.iter().map(|a| a.name.as_str()).collect();
+    names.sort_unstable();
+    names
+}
+
+#[test]
+fn it_composes() {
+    let (pipeline, graph) = (pipeline(), graph());
+    let read: &[(&str, &[&str])] = &[
+        ("What is the capital of Arda?", &["Alba"]),
+        ("Alba is the capital of which country?", &["Arda"]),
+        ("which country's capital is Alba", &["Arda"]),
+        ("Which countries border Arda?", &["Borea", "Cania"]),
+        ("how many countries border arda", &["2"]),
+        ("count the number of countries that border Arda", &["2"]),
+        ("What is the largest country?", &["Borea"]),
+        ("Which country has the highest population?", &["Cania"]),
+        ("What is the second largest country?", &["Cania"]),
+        ("What is the largest city in Arda?", &["Aster"]),
+        ("Which rivers flow through countries that border Arda?", &["Wend", "Yare"]),
+        ("What is the capital of the smallest country that borders Cania?", &["Dunn"]),
+        ("Which countries have no rivers?", &["Isla"]),
+        ("Which rivers are longer than the Wend?", &["Yare"]),
+        ("Which countries have more than 3000 people?", &["Arda", "Cania"]),
+        ("Which is longer, the Wend or the Zell?", &["Wend"]),
+        ("Which countries border Cania and border Borea?", &["Arda"]),
+        ("Which country has the most neighbours?", &["Arda", "Cania"]),
+        ("What is the average area of the countries?", &["132"]),
+        ("What is the total population of the countries that border Cania?", &["6000"]),
+        ("How long is the Yare?", &["340"]),
+        ("Where is Aster?", &["Arda"]),
+        ("Is Alba the capital of Arda?", &["yes"]),
+        ("Is Aster the capital of Arda?", &["no"]),
+        ("Does the Wend flow through Borea?", &["no"]),
+        ("Could you please tell me the capital of Arda?", &["Alba"]),
+    ];
+    for (question, wanted) in read {
+        let answer = ask(&pipeline, &graph, question);
+        let told = (&answer.reading, &answer.reason);
+        assert_eq!(names(&answer), *wanted, "{question}: {told:?}");
+        assert!(answer.reading.is_some(), "{question}");
+        assert!(answer.evidence.iter().all(|e| e.verified), "{question}");
+    }
+}
+
+#[test]
+fn what_it_cannot_account_for_is_refused_by_its_word() {
+    let (pipeline, graph) = (pipeline(), graph());
+    for (question, word) in [
+        ("Which blorpy countries border Arda?", "blorpy"),
+        ("Which countries that border Arda are landlocked?", "landlocked"),
+        ("What are the major cities in Arda?", "major"),
+        ("Who is the minister of Arda?", "minister"),
+        ("What is the anthem of Arda?", "anthem"),
+    ] {
+        let answer = ask(&pipeline, &graph, question);
+        assert_eq!(answer.status, Status::Abstained, "{question}");
+        assert!(answer.unused_words.iter().any(|w| w == word), "{question}");
+        let reason = answer.reason.unwrap();
+        assert!(reason.contains(&format!("`{word}`")), "{reason}");
+    }
+    let answer = ask(&pipeline, &graph, "What is the anthem of Arda?");
+    assert!(answer.reason.unwrap().contains("Arda has: "));
+}
+
+#[test]
+fn another_reading_can_be_taken() {
+    let (pipeline, graph) = (pipeline(), graph());
+    let asked = "Which major cities are in Arda?";
+    let refused = ask(&pipeline, &graph, asked);
+    let offered = &refused.alternatives[0];
+    assert_eq!(offered.unused_words, ["major"]);
+    let mut question = Question::new(asked);
+    question.reading = offered.number;
+    let answer = pipeline.answer(&question, &graph, &mut ()).unwrap();
+    assert_eq!(names(&answer), ["Alba", "Aster"]);
+    question.reading = 1000;
+    let error = pipeline.answer(&question, &graph, &mut ()).unwrap_err();
+    assert_eq!(error.code(), "no-such-reading");
+}
+
+#[test]
+fn what_is_no_question_is_refused() {
+    let (pipeline, graph) = (pipeline(), graph());
+    let long = "the capital of Arda and ".repeat(300);
+    for text in [
+        "x", "?!a", "the of in", "Arda", "select ?x where { ?x ?p ?y }",
+        "¿Cuál es la capital de Arda?", "which which which", "how many", "\"\" ''a", &long,
+    ] {
+        let answer = ask(&pipeline, &graph, text);
+        assert_eq!(answer.status, Status::Abstained, "{text}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_words_are_read_within_limits(
+        words in prop::collection::vec(prop::sample::select(vec![
+            "which", "what", "how many", "is", "the", "of", "countries", "rivers", "city", "Arda",
+            "Wend", "Alba", "border", "capital", "population", "area", "largest", "second", "most",
+            "fewest", "longer", "more than", "than", "100", "3", "and", "or", "not", "no", "without",
+            "average", "total", "in", "with", "by", "where", "when", "sorted by", "blorpy", "'", "\"",
+        ]), 1..14)
+    ) {
+        let text = format!("{} a", words.join(" "));
+        let begun = std::time::Instant::now();
+        let answer = ask(&pipeline(), &graph(), &text);
+        prop_assert!(answer.evidence.iter().all(|e| e.verified));
+        prop_assert!(begun.elapsed().as_secs() < 10, "{text}");
+    }
+}
