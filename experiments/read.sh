@@ -4,10 +4,10 @@
 #   experiments/read.sh DATA WORK
 #
 # DATA is the folder of benchmarks, WORK a folder for graphs and runs. Uses `wherefore` from the
-# PATH, or what WHEREFORE names. Prints, for each set and kind of question, how many are answered
+# PATH, or what WHEREFORE names; METHOD=walk measures another method. Prints, for each set and kind of question, how many are answered
 # exactly right (the set of answers is the gold set), answered otherwise, and refused.
 set -euo pipefail
-data=$1 work=$2 wherefore=${WHEREFORE:-wherefore}
+data=$1 work=$2 wherefore=${WHEREFORE:-wherefore} method=${METHOD:-read}
 mkdir -p "$work"
 here=$(cd "$(dirname "$0")/.." && pwd)
 
@@ -15,10 +15,10 @@ graph() { # NAME FILE
     [ -d "$work/$1" ] || "$wherefore" load "$2" --out "$work/$1" --quiet
 }
 run() { # NAME GRAPH QUESTIONS
-    rm -rf "$work/runs/$1"
-    "$wherefore" eval --graph "$work/$2" --questions "$3" --method "${METHOD:-read}" --linked \
-        --out "$work/runs/$1" --quiet > /dev/null
-    python3 "$here/experiments/strict.py" "$1" "$3" "$work/runs/$1"
+    rm -rf "$work/runs/$method/$1"
+    "$wherefore" eval --graph "$work/$2" --questions "$3" --method "$method" --linked \
+        --out "$work/runs/$method/$1" --quiet > /dev/null
+    python3 "$here/experiments/strict.py" "$1" "$3" "$work/runs/$method/$1"
 }
 
 graph geo "$data/geoquery/geo.ttl"

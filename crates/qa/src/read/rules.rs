@@ -51,6 +51,16 @@ impl Search<'_> {
             (Cat::Relation(r), Cat::Relation(s)) if r == s => {
                 made.push((Cat::Relation(*r), vec![(F::merged, 1.0)]));
             }
+            (Cat::Relation(r), Cat::Relation(s)) if gap == Gap::Of => {
+                // `the length of the coastline`, which is a number itself
+                let (first, last) = (self.schema.relation(*r), self.schema.relation(*s));
+                let measures = self.lang.measures.iter().flatten();
+                let is_measure = measures.into_iter().any(|m| first.stems.contains(m));
+                let apart = !first.domain.iter().any(|(c, _)| last.domain.iter().any(|d| d.0 == *c));
+                if is_measure && apart && last.kind == Kind::Number {
+                    made.push((Cat::Relation(*s), vec![(F::compound, 1.0)]));
+                }
+            }
             (Cat::Relation(r), Cat::Relation(s)) if a.words.1 == b.words.0 => {
                 // `population density`: the last noun is meant, the first says of what
                 let (first, last) = (self.schema.relation(*r), self.schema.relation(*s));
