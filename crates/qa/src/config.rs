@@ -26,8 +26,8 @@ use crate::reason::{
 use crate::retrieve::relation_plan::PlannerKind;
 use crate::retrieve::{
     Amar, AmarConfig, DistanceMlp, Forms, FormsConfig, Gnn2r, Gnn2rConfig, NeighbourhoodConfig,
-    NetworkConfig, Overlap, OverlapConfig, Pna, QrGat, RelationPlan, Read, ReadConfig, RelationPlanConfig,
-    RelationWalk, RelationWalkConfig, Similarity, SimilarityConfig,
+    NetworkConfig, Overlap, OverlapConfig, Pna, QrGat, Read, ReadConfig, RelationPlan,
+    RelationPlanConfig, RelationWalk, RelationWalkConfig, Similarity, SimilarityConfig,
 };
 use crate::select::{Nucleus, NucleusConfig, Threshold, ThresholdConfig, TopK, TopKConfig};
 use crate::verify::{Rules, Ungrounded};

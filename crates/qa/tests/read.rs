@@ -59,7 +59,9 @@ fn pipeline() -> Pipeline {
 }
 
 fn ask(pipeline: &Pipeline, graph: &MemoryGraph, text: &str) -> Answer {
-    pipeline.answer(&Question::new(text), graph, &mut ()).unwrap()
+    pipeline
+        .answer(&Question::new(text), graph, &mut ())
+        .unwrap()
 }
 
 fn names(answer: &Answer) -> Vec<&str> {
@@ -82,16 +84,28 @@ fn it_composes() {
         ("Which country has the highest population?", &["Cania"]),
         ("What is the second largest country?", &["Cania"]),
         ("What is the largest city in Arda?", &["Aster"]),
-        ("Which rivers flow through countries that border Arda?", &["Wend", "Yare"]),
-        ("What is the capital of the smallest country that borders Cania?", &["Dunn"]),
+        (
+            "Which rivers flow through countries that border Arda?",
+            &["Wend", "Yare"],
+        ),
+        (
+            "What is the capital of the smallest country that borders Cania?",
+            &["Dunn"],
+        ),
         ("Which countries have no rivers?", &["Isla"]),
         ("Which rivers are longer than the Wend?", &["Yare"]),
-        ("Which countries have more than 3000 people?", &["Arda", "Cania"]),
+        (
+            "Which countries have more than 3000 people?",
+            &["Arda", "Cania"],
+        ),
         ("Which is longer, the Wend or the Zell?", &["Wend"]),
         ("Which countries border Cania and border Borea?", &["Arda"]),
         ("Which country has the most neighbours?", &["Arda", "Cania"]),
         ("What is the average area of the countries?", &["132"]),
-        ("What is the total population of the countries that border Cania?", &["6000"]),
+        (
+            "What is the total population of the countries that border Cania?",
+            &["6000"],
+        ),
         ("How long is the Yare?", &["340"]),
         ("Where is Aster?", &["Arda"]),
         ("Is Alba the capital of Arda?", &["yes"]),
@@ -113,7 +127,10 @@ fn what_it_cannot_account_for_is_refused_by_its_word() {
     let (pipeline, graph) = (pipeline(), graph());
     for (question, word) in [
         ("Which blorpy countries border Arda?", "blorpy"),
-        ("Which countries that border Arda are landlocked?", "landlocked"),
+        (
+            "Which countries that border Arda are landlocked?",
+            "landlocked",
+        ),
         ("What are the major cities in Arda?", "major"),
         ("Who is the minister of Arda?", "minister"),
         ("What is the anthem of Arda?", "anthem"),
@@ -149,8 +166,16 @@ fn what_is_no_question_is_refused() {
     let (pipeline, graph) = (pipeline(), graph());
     let long = "the capital of Arda and ".repeat(300);
     for text in [
-        "x", "?!a", "the of in", "Arda", "select ?x where { ?x ?p ?y }",
-        "¿Cuál es la capital de Arda?", "which which which", "how many", "\"\" ''a", &long,
+        "x",
+        "?!a",
+        "the of in",
+        "Arda",
+        "select ?x where { ?x ?p ?y }",
+        "¿Cuál es la capital de Arda?",
+        "which which which",
+        "how many",
+        "\"\" ''a",
+        &long,
     ] {
         let answer = ask(&pipeline, &graph, text);
         assert_eq!(answer.status, Status::Abstained, "{text}");

@@ -316,7 +316,9 @@ impl ServeConfig {
             self.default_graph = self.graphs.keys().next().cloned();
         }
         if self.default_method.is_none() {
-            let usual = ["read", "walk"].into_iter().find(|m| self.methods.contains_key(*m));
+            let usual = ["read", "walk"]
+                .into_iter()
+                .find(|m| self.methods.contains_key(*m));
             let usual = usual.map(str::to_owned);
             self.default_method = usual.or_else(|| self.methods.keys().next().cloned());
         }

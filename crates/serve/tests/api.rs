@@ -176,7 +176,7 @@ fn names_are_completed_and_neighbourhoods_shown() {
     let relations = served.get("/v1/graphs/toy/relations?limit=1").json();
     assert_eq!(relations["relations"][0]["name"], "located in");
     let methods = served.get("/v1/methods").json();
-    assert_eq!(methods["methods"].as_array().unwrap().len(), 3);
+    assert_eq!(methods["methods"].as_array().unwrap().len(), 4);
 }
 
 #[test]
@@ -270,6 +270,7 @@ fn many_graphs_are_served_side_by_side() {
             "wherefore",
             "a/overlap",
             "b/overlap",
+            "b/read",
             "b/similarity",
             "b/walk"
         ]

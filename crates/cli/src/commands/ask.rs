@@ -268,18 +268,31 @@ fn rows(table: &Table, output: &Output) -> String {
         let cell = |values: &Vec<String>| shown(&values.join(", ")).into_owned();
         row.iter().map(cell).collect()
     };
-    let shown_rows: Vec<Vec<String>> =
-        (table.rows.iter().take(SHOWN_ANSWERS)).map(|r| cells(r)).collect();
+    let shown_rows: Vec<Vec<String>> = (table.rows.iter().take(SHOWN_ANSWERS))
+        .map(|r| cells(r))
+        .collect();
     let width = |at: usize| {
         let of = |row: &Vec<String>| row.get(at).map_or(0, |c| c.chars().count());
-        shown_rows.iter().map(of).chain([table.columns[at].chars().count()]).max().unwrap_or(0)
+        shown_rows
+            .iter()
+            .map(of)
+            .chain([table.columns[at].chars().count()])
+            .max()
+            .unwrap_or(0)
     };
     let widths: Vec<usize> = (0..table.columns.len()).map(width).collect();
     let line = |cells: &[String]| -> String {
-        let padded = cells.iter().zip(&widths).map(|(cell, &width)| format!("{cell:width$}"));
+        let padded = cells
+            .iter()
+            .zip(&widths)
+            .map(|(cell, &width)| format!("{cell:width$}"));
         padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
     };
-    let titles: Vec<String> = table.columns.iter().map(|c| shown(c).into_owned()).collect();
+    let titles: Vec<String> = table
+        .columns
+        .iter()
+        .map(|c| shown(c).into_owned())
+        .collect();
     let mut text = format!("{}\n", output.bold(&line(&titles)));
     for row in &shown_rows {
         text += &format!("{}\n", line(row));

@@ -493,8 +493,8 @@ mod tests {
             ("(JOIN (AND r) x)", 8, "a name or `(R name)`"),
             ("(JOIN r (COUNT x))", 10, "a number is no set"),
             (
-                "(AND x)",
-                7,
+                "(AND (JOIN r x))",
+                16,
                 "a parenthesis closes where a form should stand",
             ),
             ("(lt r )", 7, "a number, a date"),

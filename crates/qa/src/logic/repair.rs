@@ -18,6 +18,7 @@ use wherefore_graph::{EntityId, Graph, NameMatch, RelationId};
 use wherefore_model::Encoder;
 
 use super::aspects::near;
+use super::called::{entity_name, relation_name};
 use super::form::Form;
 use super::plan::{Plan, relation_called};
 use super::run::{Outcome, RunLimits, run};
@@ -26,7 +27,6 @@ use crate::error::{Error, Result};
 use crate::link::{Link, Linker};
 use crate::question::Question;
 use crate::relations::dot;
-use super::called::{entity_name, relation_name};
 use crate::words::opened;
 
 /// Settings of [`Repairer::repaired`].

@@ -123,7 +123,10 @@ impl Search<'_> {
                 continue;
             }
             let untyped = types.is_empty() && kind == Kind::Thing;
-            match groups.iter_mut().find(|g| g.0 == types && g.1 == kind && !untyped) {
+            match groups
+                .iter_mut()
+                .find(|g| g.0 == types && g.1 == kind && !untyped)
+            {
                 Some(group) => group.2.push(entity),
                 None => groups.push((types, kind, vec![entity])),
             }
@@ -191,7 +194,12 @@ impl Search<'_> {
             own.push((F::name_prominent, 1.0));
             let node = self.arena.add(Node::Ents(sorted(vec![first])))?;
             let cat = Cat::set(node);
-            found.push(Anchor { slots, words, cat, own });
+            found.push(Anchor {
+                slots,
+                words,
+                cat,
+                own,
+            });
         }
         Ok(())
     }
@@ -227,7 +235,12 @@ impl Search<'_> {
                         (F::class_missing, missing as f32),
                     ];
                     let cat = Cat::set(self.arena.add(Node::Class(class))?);
-                    found.push(Anchor { slots, words, cat, own });
+                    found.push(Anchor {
+                        slots,
+                        words,
+                        cat,
+                        own,
+                    });
                 }
                 for &relation in &relations[&from] {
                     let of = self.schema.relation(relation);
@@ -255,7 +268,12 @@ impl Search<'_> {
                         }
                     }
                     let cat = Cat::Relation(relation);
-                    found.push(Anchor { slots, words, cat, own: own.clone() });
+                    found.push(Anchor {
+                        slots,
+                        words,
+                        cat,
+                        own: own.clone(),
+                    });
                     self.relation_as_set(relation, slots, words, own, found)?;
                 }
             }
@@ -302,16 +320,28 @@ impl Search<'_> {
         {
             let by = super::arena::Measure::Path(std::rc::Rc::from([(by, true)]));
             let class = self.arena.add(Node::Class(class))?;
-            let top = self.arena.add(Node::Top(class, by, greatest, Ranked::Nth(1)))?;
+            let top = self
+                .arena
+                .add(Node::Top(class, by, greatest, Ranked::Nth(1)))?;
             let node = self.arena.add(Node::Join((relation, true), top))?;
             own.push((F::top_all, 1.0));
-            found.push(Anchor { slots, words, cat: Cat::set(node), own });
+            found.push(Anchor {
+                slots,
+                words,
+                cat: Cat::set(node),
+                own,
+            });
         } else {
             if matches!(self.schema.relation(relation).kind, Kind::Number) {
                 own.push((F::value_named_as_class, 1.0));
             }
             let node = self.arena.add(Node::Side(relation, true))?;
-            found.push(Anchor { slots, words, cat: Cat::set(node), own });
+            found.push(Anchor {
+                slots,
+                words,
+                cat: Cat::set(node),
+                own,
+            });
         }
         Ok(())
     }
@@ -388,6 +418,9 @@ impl Search<'_> {
             let Some(mut number) = self.words.number_at(at, self.lang) else {
                 continue;
             };
+            if self.words.all[at].is_silent {
+                continue;
+            }
             let mut to = at + 1;
             // `5 million`
             while let Some(next) = self.words.all.get(to)
@@ -417,26 +450,39 @@ impl Search<'_> {
             return Vec::new();
         };
         at += 1;
-        let counts = |p: &&super::tokens::Phrase| p.op == Op::Count && p.from + 1 >= at && p.from <= at;
+        let counts =
+            |p: &&super::tokens::Phrase| p.op == Op::Count && p.from + 1 >= at && p.from <= at;
         if let Some(phrase) = self.words.phrases.iter().find(counts) {
             at = phrase.to;
         } else if !self.lang.picks(&self.words.all[at - 1].lower) {
             return Vec::new();
         }
-        let class = |a: &Anchor| match &a.cat {
-            Cat::Set { node, .. } if a.words.0 == at => match *self.arena.node(*node) {
-                Node::Class(class) => Some(class),
-                _ => None,
-            },
-            _ => None,
-        };
-        found.iter().filter_map(class).collect()
+        let mut asked = Vec::new();
+        let here = || found.iter().filter(|a| a.words.0 == at);
+        let longest = here().map(|a| a.words.1).max();
+        for anchor in here() {
+            match &anchor.cat {
+                Cat::Set { node, .. } => {
+                    if let Node::Class(class) = *self.arena.node(*node) {
+                        asked.push(class);
+                    }
+                }
+                // `which capital cities`: what the relation leads to
+                Cat::Relation(relation) if Some(anchor.words.1) == longest => {
+                    asked.extend(self.schema.leads_to((*relation, true)));
+                }
+                _ => {}
+            }
+        }
+        asked
     }
 
     fn price_of_passing_over(&mut self, found: &[Anchor]) {
         for slot in 0..self.words.slots.len() {
             let word = &self.words.all[self.words.slots[slot]];
-            let here = found.iter().filter(|a| (a.slots.0..a.slots.1).contains(&slot));
+            let here = found
+                .iter()
+                .filter(|a| (a.slots.0..a.slots.1).contains(&slot));
             let mut price = F::skip_unknown;
             let mut named = false;
             let asks = |a: &&Anchor| {

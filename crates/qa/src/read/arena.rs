@@ -158,8 +158,11 @@ impl<'g> Arena<'g> {
             Node::Join(step, _) => self.ends(*step),
             Node::And(a, b) => {
                 let ((first, kind), (second, _)) = (of(a), of(b));
-                let both: Vec<ClassIx> =
-                    first.iter().copied().filter(|c| second.contains(c)).collect();
+                let both: Vec<ClassIx> = first
+                    .iter()
+                    .copied()
+                    .filter(|c| second.contains(c))
+                    .collect();
                 match both.is_empty() {
                     true => (first, kind),
                     false => (both.into(), kind),
@@ -211,7 +214,11 @@ impl<'g> Arena<'g> {
         })
     }
 
-    fn step(&mut self, from: &[EntityId], (relation, forward): Step) -> Result<Option<Vec<EntityId>>> {
+    fn step(
+        &mut self,
+        from: &[EntityId],
+        (relation, forward): Step,
+    ) -> Result<Option<Vec<EntityId>>> {
         let mut found = Vec::new();
         for &entity in from {
             let row = match forward {
@@ -310,7 +317,12 @@ impl<'g> Arena<'g> {
     fn class(&mut self, class: ClassIx) -> Result<Option<Vec<EntityId>>> {
         let mut all = vec![class];
         all.extend(&self.schema.classes[class as usize].narrower);
-        if all.iter().map(|c| self.schema.classes[*c as usize].instances).sum::<usize>() > MAX_SET {
+        if all
+            .iter()
+            .map(|c| self.schema.classes[*c as usize].instances)
+            .sum::<usize>()
+            > MAX_SET
+        {
             return Ok(None);
         }
         let mut found = Vec::new();
@@ -390,7 +402,8 @@ impl<'g> Arena<'g> {
                     };
                     let whole = self.is_time(by) && *is == Comparison::Equal;
                     let value = |v: &f64| if whole { v.floor() } else { *v };
-                    if than.is_some_and(|than| values.iter().any(|v| compares(value(v), *is, than))) {
+                    if than.is_some_and(|than| values.iter().any(|v| compares(value(v), *is, than)))
+                    {
                         found.push(entity);
                     }
                 }
@@ -466,8 +479,11 @@ impl<'g> Arena<'g> {
             (Some(last), Ranked::Nth(_)) => *v == last,
             (None, _) => false,
         };
-        let mut found: Vec<EntityId> =
-            valued.iter().filter(|(v, _)| kept(v)).map(|(_, e)| *e).collect();
+        let mut found: Vec<EntityId> = valued
+            .iter()
+            .filter(|(v, _)| kept(v))
+            .map(|(_, e)| *e)
+            .collect();
         found.sort_unstable();
         Ok(Some(found))
     }
@@ -479,7 +495,10 @@ impl<'g> Arena<'g> {
             return Ok(true);
         };
         for &entity in all.iter().take(TYPED) {
-            if self.step(&[entity], step)?.is_none_or(|found| !found.is_empty()) {
+            if self
+                .step(&[entity], step)?
+                .is_none_or(|found| !found.is_empty())
+            {
                 return Ok(true);
             }
         }
@@ -504,7 +523,10 @@ fn year_of(text: &str) -> Option<f64> {
     let text = text.trim();
     let is_digit = |b: &u8| b.is_ascii_digit();
     let bytes = text.as_bytes();
-    if bytes.len() >= 4 && bytes[..4].iter().all(is_digit) && bytes.get(4).is_none_or(|b| *b == b'-') {
+    if bytes.len() >= 4
+        && bytes[..4].iter().all(is_digit)
+        && bytes.get(4).is_none_or(|b| *b == b'-')
+    {
         let part = |from: usize, to: usize| text.get(from..to).and_then(|t| t.parse::<f64>().ok());
         let month = part(5, 7).map_or(0.0, |m| (m - 1.0) / 12.0);
         let day = part(8, 10).map_or(0.0, |d| (d - 1.0) / 372.0);

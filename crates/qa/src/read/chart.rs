@@ -15,9 +15,9 @@ use std::time::{Duration, Instant};
 use hashbrown::HashMap;
 use wherefore_graph::{EntityId, Graph, RelationId};
 
+use super::Known;
 use super::arena::{Arena, Id, Meaning, Measure, Node, Ranked};
 use super::features::{Derivation, Feature, Weights};
-use super::Known;
 use super::lang::{Lang, Op};
 use super::near::Near;
 use super::schema::{ClassIx, Schema, Step};
@@ -294,7 +294,10 @@ impl<'g> Search<'g> {
                 cat,
                 score: a.score + b.score + self.weigh(&own),
                 derivation: Rc::new(Derivation {
-                    parts: [Some(Rc::clone(&a.derivation)), Some(Rc::clone(&b.derivation))],
+                    parts: [
+                        Some(Rc::clone(&a.derivation)),
+                        Some(Rc::clone(&b.derivation)),
+                    ],
                     own,
                 }),
                 words: (a.words.0.min(b.words.0), a.words.1.max(b.words.1)),
@@ -324,10 +327,15 @@ impl<'g> Search<'g> {
             *count += 1;
             if let Cat::Set { node, .. } = item.cat
                 && !self.is_spent()
-                && !(self.is_yes_no && matches!(self.arena.node(node), Node::And(..) | Node::Where(..)))
+                && !(self.is_yes_no
+                    && matches!(self.arena.node(node), Node::And(..) | Node::Where(..)))
                 && let Meaning::Set(members) = self.arena.meaning(node)?
                 && members.is_empty()
-                && item.derivation.own.iter().all(|(f, _)| *f != Feature::empty)
+                && item
+                    .derivation
+                    .own
+                    .iter()
+                    .all(|(f, _)| *f != Feature::empty)
             {
                 let own = vec![(Feature::empty, 1.0)];
                 item.score += self.weigh(&own);

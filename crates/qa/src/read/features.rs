@@ -85,7 +85,9 @@ impl Weights {
     /// The file's text.
     pub fn written(&self) -> String {
         let lines = NAMES.iter().zip(&self.0);
-        lines.map(|(name, weight)| format!("{name} = {weight:.4}\n")).collect()
+        lines
+            .map(|(name, weight)| format!("{name} = {weight:.4}\n"))
+            .collect()
     }
 
     pub(super) fn of(&self, feature: Feature) -> f32 {
@@ -128,7 +130,11 @@ mod tests {
         assert!(shipped.of(Feature::skip_name) < 0.0);
         let again = Weights::read(&shipped.written()).unwrap();
         assert_eq!(&again, shipped);
-        assert!(Weights::read("nonsense = 1").unwrap_err().contains("nonsense"));
+        assert!(
+            Weights::read("nonsense = 1")
+                .unwrap_err()
+                .contains("nonsense")
+        );
         assert!(Weights::read("skip_name = nan").is_err());
     }
 

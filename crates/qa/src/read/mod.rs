@@ -124,7 +124,9 @@ impl Proposal {
     pub fn names_only(&self) -> bool {
         match &self.form {
             Form::Name(_) | Form::Constant(_) => true,
-            Form::Or(all) => all.iter().all(|f| matches!(f, Form::Name(_) | Form::Constant(_))),
+            Form::Or(all) => all
+                .iter()
+                .all(|f| matches!(f, Form::Name(_) | Form::Constant(_))),
             _ => false,
         }
     }

@@ -56,7 +56,10 @@ impl Search<'_> {
                 let (first, last) = (self.schema.relation(*r), self.schema.relation(*s));
                 let measures = self.lang.measures.iter().flatten();
                 let is_measure = measures.into_iter().any(|m| first.stems.contains(m));
-                let apart = !first.domain.iter().any(|(c, _)| last.domain.iter().any(|d| d.0 == *c));
+                let apart = !first
+                    .domain
+                    .iter()
+                    .any(|(c, _)| last.domain.iter().any(|d| d.0 == *c));
                 if is_measure && apart && last.kind == Kind::Number {
                     made.push((Cat::Relation(*s), vec![(F::compound, 1.0)]));
                 }
@@ -64,28 +67,43 @@ impl Search<'_> {
             (Cat::Relation(r), Cat::Relation(s)) if a.words.1 == b.words.0 => {
                 // `population density`: the last noun is meant, the first says of what
                 let (first, last) = (self.schema.relation(*r), self.schema.relation(*s));
-                let shares = first.domain.iter().any(|(c, _)| last.domain.iter().any(|d| d.0 == *c));
+                let shares = first
+                    .domain
+                    .iter()
+                    .any(|(c, _)| last.domain.iter().any(|d| d.0 == *c));
                 if first.kind == Kind::Number && last.kind == Kind::Number && shares {
                     made.push((Cat::Relation(*s), vec![(F::compound, 1.0)]));
                 }
             }
-            (Cat::Set { node, open: None, .. }, Cat::Superlative(op @ Op::Best(..), ranked)) => {
+            (
+                Cat::Set {
+                    node, open: None, ..
+                },
+                Cat::Superlative(op @ Op::Best(..), ranked),
+            ) => {
                 // `which river is the longest`
                 self.superlative(*op, *ranked, &Cat::set(*node), gap, &mut made)?;
-                made.iter_mut().for_each(|(_, own)| own.push((F::top_after, 1.0)));
+                made.iter_mut()
+                    .for_each(|(_, own)| own.push((F::top_after, 1.0)));
             }
             (Cat::Relation(r), Cat::Superlative(Op::Best(greatest, _), ranked)) => {
                 // `became independent first`
                 if matches!(self.schema.relation(*r).kind, Kind::Number | Kind::Time) {
                     let by = Measure::Path(Rc::from([(*r, true)]));
-                    made.push((Cat::Top(*greatest, by, *ranked), vec![(F::top_relation, 1.0)]));
+                    made.push((
+                        Cat::Top(*greatest, by, *ranked),
+                        vec![(F::top_relation, 1.0)],
+                    ));
                 }
             }
             (Cat::Superlative(op, ranked), other) => {
                 self.superlative(*op, *ranked, other, gap, &mut made)?;
             }
             (Cat::Op(Op::Ordinal(n)), Cat::Superlative(op, _)) => {
-                made.push((Cat::Superlative(*op, Ranked::Nth(*n)), vec![(F::ordinal, 1.0)]));
+                made.push((
+                    Cat::Superlative(*op, Ranked::Nth(*n)),
+                    vec![(F::ordinal, 1.0)],
+                ));
             }
             (Cat::Number(n), Cat::Superlative(op, _)) => self.first_of(*op, *n, &mut made),
             (Cat::Set { node, .. }, Cat::Top(greatest, by, ranked))
@@ -93,8 +111,24 @@ impl Search<'_> {
                 let set_first = matches!(a.cat, Cat::Set { .. });
                 self.ranked(*node, *greatest, by, *ranked, set_first, gap, &mut made)?;
             }
-            (Cat::Set { node, .. }, Cat::TopCount { greatest, of, via, ranked })
-            | (Cat::TopCount { greatest, of, via, ranked }, Cat::Set { node, .. }) => {
+            (
+                Cat::Set { node, .. },
+                Cat::TopCount {
+                    greatest,
+                    of,
+                    via,
+                    ranked,
+                },
+            )
+            | (
+                Cat::TopCount {
+                    greatest,
+                    of,
+                    via,
+                    ranked,
+                },
+                Cat::Set { node, .. },
+            ) => {
                 if self.is_named(*node) {
                     return Ok(made);
                 }
@@ -104,11 +138,35 @@ impl Search<'_> {
                     made.push((Cat::set(self.arena.add(top)?), own));
                 }
             }
-            (Cat::Relation(r), Cat::TopCount { greatest, of, via: None, ranked })
-            | (Cat::TopCount { greatest, of, via: None, ranked }, Cat::Relation(r)) => {
+            (
+                Cat::Relation(r),
+                Cat::TopCount {
+                    greatest,
+                    of,
+                    via: None,
+                    ranked,
+                },
+            )
+            | (
+                Cat::TopCount {
+                    greatest,
+                    of,
+                    via: None,
+                    ranked,
+                },
+                Cat::Relation(r),
+            ) => {
                 let (greatest, of, ranked) = (*greatest, *of, *ranked);
                 let via = Some(*r);
-                made.push((Cat::TopCount { greatest, of, via, ranked }, Vec::new()));
+                made.push((
+                    Cat::TopCount {
+                        greatest,
+                        of,
+                        via,
+                        ranked,
+                    },
+                    Vec::new(),
+                ));
             }
             (Cat::Op(op), _) => self.operator(*op, &b.cat, gap, &mut made)?,
             (_, Cat::Op(op)) => self.operator_after(*op, &a.cat, &mut made)?,
@@ -179,16 +237,38 @@ impl Search<'_> {
 
     fn two_sets(&mut self, a: &Item, b: &Item, gap: Gap, made: &mut Made) -> Result<()> {
         let (
-            Cat::Set { node: left, open: left_open, .. },
-            Cat::Set { node: right, open: right_open, .. },
+            Cat::Set {
+                node: left,
+                open: left_open,
+                ..
+            },
+            Cat::Set {
+                node: right,
+                open: right_open,
+                ..
+            },
         ) = (&a.cat, &b.cat)
         else {
             return Ok(());
         };
         let open = left_open.or(*right_open);
-        let plural = self.is_class(*left) && self.is_plural(a)
-            || self.is_class(*right) && self.is_plural(b);
-        let beside = !plural && open.is_none() && self.words.is_beside(a.words.1, b.words.0, self.lang);
+        let names = |id: Id| self.is_named(id) || self.is_choice(id);
+        let types = (self.arena.types(*left), self.arena.types(*right));
+        let alike = types.0.iter().any(|t| types.1.contains(t));
+        if names(*left)
+            && self.is_named(*right)
+            && alike
+            && self.words.is_listed(a.words.1, b.words.0)
+        {
+            // `Norway, Sweden and Denmark`
+            let both = self.arena.add(Node::Or(*left, *right))?;
+            made.push((Cat::set(both), vec![(F::conjunction_union, 1.0)]));
+            return Ok(());
+        }
+        let plural =
+            self.is_class(*left) && self.is_plural(a) || self.is_class(*right) && self.is_plural(b);
+        let beside =
+            !plural && open.is_none() && self.words.is_beside(a.words.1, b.words.0, self.lang);
         // `rivers through states that border Texas`: it is the states that border Texas
         let far = match *self.arena.node(*left) {
             Node::And(_, inside) => match *self.arena.node(inside) {
@@ -207,7 +287,10 @@ impl Search<'_> {
             made.push((Cat::set(node), own));
         }
         let beside = beside && a.words.1 == b.words.0;
-        let possessive = b.words.0 > 0 && self.lang.is_possessive(&self.words.all[b.words.0 - 1].lower);
+        let possessive = b.words.0 > 0
+            && self
+                .lang
+                .is_possessive(&self.words.all[b.words.0 - 1].lower);
         if gap == Gap::None || possessive {
             for (node, mut own) in self.restricted(*right, *left, open, true, beside)? {
                 own.push((F::bridge_left, 1.0));
@@ -240,7 +323,9 @@ impl Search<'_> {
             }
             if !self.is_yes_no {
                 // `Atlanta, Georgia`: a name among namesakes
-                if beside && !is_left && matches!(self.arena.node(other), Node::Ents(_)) {
+                let (types, others) = (self.arena.types(head), self.arena.types(other));
+                let alike = types.iter().any(|t| others.contains(t));
+                if beside && !is_left && !alike && self.is_named(other) {
                     for (inside, mut own) in self.restrictions(head, other, open, is_left)? {
                         let both = self.arena.add(Node::And(head, inside))?;
                         if let Meaning::Set(kept) = self.arena.meaning(both)?
@@ -254,9 +339,10 @@ impl Search<'_> {
                 return Ok(found);
             }
         }
-        if let (Node::Class(class), Node::Ents(all)) =
-            (self.arena.node(head).clone(), self.arena.node(other).clone())
-        {
+        if let (Node::Class(class), Node::Ents(all)) = (
+            self.arena.node(head).clone(),
+            self.arena.node(other).clone(),
+        ) {
             let kept = self.of_class(&all, class)?;
             if !kept.is_empty() && beside {
                 let node = self.arena.add(Node::Ents(sorted(kept)))?;
@@ -379,7 +465,9 @@ impl Search<'_> {
                     }
                 }
             }
-            let classes = types.iter().map(|c| self.schema.classes[*c as usize].instances);
+            let classes = types
+                .iter()
+                .map(|c| self.schema.classes[*c as usize].instances);
             let things = classes.max().unwrap_or(0) as f32;
             let most = counted.iter().map(|c| c.1).fold(0.0, f32::max);
             if most < USUAL * things {
@@ -430,7 +518,10 @@ impl Search<'_> {
                 }
             }
         }
-        Ok(counts.into_iter().map(|(step, n)| (vec![step], n)).collect())
+        Ok(counts
+            .into_iter()
+            .map(|(step, n)| (vec![step], n))
+            .collect())
     }
 
     /// How often a relation joins things of some classes, from the first to the second where it
@@ -454,7 +545,10 @@ impl Search<'_> {
                     true => self.schema.joins(a, b),
                     false => self.schema.joins(b, a),
                 };
-                let count = joins.iter().find(|(r, _)| *r == relation).map(|j| j.1 as f32);
+                let count = joins
+                    .iter()
+                    .find(|(r, _)| *r == relation)
+                    .map(|j| j.1 as f32);
                 most = match (most, count) {
                     (Some(m), Some(c)) => Some(f32::max(m, c)),
                     (m, c) => m.or(c),
@@ -466,8 +560,10 @@ impl Search<'_> {
 
     /// Ways of two relations, or of three where there are none.
     fn longer_ways(&self, types: &[ClassIx], from: &[ClassIx]) -> Vec<(Vec<Step>, f32)> {
-        let mut ways: Vec<(ClassIx, Vec<Step>, f32)> =
-            from.iter().map(|&class| (class, Vec::new(), f32::MAX)).collect();
+        let mut ways: Vec<(ClassIx, Vec<Step>, f32)> = from
+            .iter()
+            .map(|&class| (class, Vec::new(), f32::MAX))
+            .collect();
         for _ in 0..3 {
             let mut next = Vec::new();
             for (class, path, count) in &ways {
@@ -569,7 +665,9 @@ impl Search<'_> {
             {
                 // `the highest point of the states around`: of all of them, or of each
                 let by = Measure::Path(Rc::from([(by, true)]));
-                let top = self.arena.add(Node::Top(node, by, greatest, Ranked::Nth(1)))?;
+                let top = self
+                    .arena
+                    .add(Node::Top(node, by, greatest, Ranked::Nth(1)))?;
                 let best = self.arena.add(Node::Join(step, top))?;
                 let mut own = own.clone();
                 own.push((F::top_all, 1.0));
@@ -596,20 +694,35 @@ impl Search<'_> {
         {
             // `the state with the highest elevation`
             let by = Measure::Path(Rc::from([(relation, true)]));
-            let top = self.arena.add(Node::Top(node, by, greatest, Ranked::Nth(1)))?;
+            let top = self
+                .arena
+                .add(Node::Top(node, by, greatest, Ranked::Nth(1)))?;
             made.push((Cat::set(top), vec![(F::top_relation, 1.0)]));
         }
         if let Node::Class(class) = *self.arena.node(node) {
             let of = self.schema.relation(relation);
-            let is_range = of.range.iter().any(|(c, share)| *c == class && *share > 0.5);
-            let is_domain = of.domain.iter().any(|(c, share)| *c == class && *share > 0.5);
+            let is_range = of
+                .range
+                .iter()
+                .any(|(c, share)| *c == class && *share > 0.5);
+            let is_domain = of
+                .domain
+                .iter()
+                .any(|(c, share)| *c == class && *share > 0.5);
             if is_range || is_domain && !relation_first && !apart {
                 // `capital city`, `airport code`
                 made.push((Cat::Relation(relation), vec![(F::merged, 1.0)]));
             }
             if !relation_first && fits_any && self.extreme_word(relation).is_none() {
                 let open = Some(relation);
-                made.push((Cat::Set { node, pair: None, open }, vec![(F::open, 1.0)]));
+                made.push((
+                    Cat::Set {
+                        node,
+                        pair: None,
+                        open,
+                    },
+                    vec![(F::open, 1.0)],
+                ));
             }
         }
         if !fits_any && kind == Kind::Thing {
@@ -707,7 +820,9 @@ impl Search<'_> {
     /// Whether a set is some names to choose from: `the Rhine or the Elbe`.
     fn is_choice(&self, node: Id) -> bool {
         match self.arena.node(node) {
-            Node::Or(a, b) => [*a, *b].iter().all(|n| self.is_named(*n) || self.is_choice(*n)),
+            Node::Or(a, b) => [*a, *b]
+                .iter()
+                .all(|n| self.is_named(*n) || self.is_choice(*n)),
             _ => false,
         }
     }
@@ -724,7 +839,8 @@ impl Search<'_> {
     fn measures(&self, node: Id, by: &Measure) -> bool {
         let (Measure::Path(path) | Measure::HowMany(path, _)) = by;
         let types = self.arena.types(node);
-        path.first().is_some_and(|step| self.schema.fits(&types, *step))
+        path.first()
+            .is_some_and(|step| self.schema.fits(&types, *step))
     }
 
     fn superlative(
@@ -736,7 +852,12 @@ impl Search<'_> {
         made: &mut Made,
     ) -> Result<()> {
         match (op, other) {
-            (Op::Best(greatest, degree), Cat::Set { node, open: None, .. }) => {
+            (
+                Op::Best(greatest, degree),
+                Cat::Set {
+                    node, open: None, ..
+                },
+            ) => {
                 if self.arena.kind(*node) != Kind::Thing || self.is_named(*node) {
                     return Ok(());
                 }
@@ -771,7 +892,15 @@ impl Search<'_> {
             (Op::Extreme(greatest), Cat::Set { node, open, .. }) => {
                 if self.arena.kind(*node) == Kind::Thing {
                     let (of, via) = (*node, *open);
-                    made.push((Cat::TopCount { greatest, of, via, ranked }, Vec::new()));
+                    made.push((
+                        Cat::TopCount {
+                            greatest,
+                            of,
+                            via,
+                            ranked,
+                        },
+                        Vec::new(),
+                    ));
                 }
             }
             (Op::Extreme(_), Cat::Number(n)) => self.first_of(op, *n, made),
@@ -795,7 +924,9 @@ impl Search<'_> {
             return Ok(());
         }
         if self.measures(node, by) {
-            let top = self.arena.add(Node::Top(node, by.clone(), greatest, ranked))?;
+            let top = self
+                .arena
+                .add(Node::Top(node, by.clone(), greatest, ranked))?;
             made.push((Cat::set(top), vec![(F::top_measure, 1.0)]));
             if let (false, Gap::Of | Gap::In | Gap::With, Ranked::Nth(1), Measure::Path(_)) =
                 (set_first, gap, ranked, by)
@@ -869,7 +1000,11 @@ impl Search<'_> {
             true => F::conjunction_or,
             false => F::conjunction_union,
         };
-        let union = Cat::Set { node: either, pair: pair.filter(|_| !is_or), open: None };
+        let union = Cat::Set {
+            node: either,
+            pair: pair.filter(|_| !is_or),
+            open: None,
+        };
         made.push((union, vec![(own, 1.0)]));
         let names = |id| matches!(self.arena.node(id), Node::Ents(_));
         if !is_or && !(names(a) && names(b)) {
@@ -913,10 +1048,20 @@ impl Search<'_> {
                     made.push((Cat::Number(value), vec![(F::aggregate, 1.0)]));
                 }
             }
-            (Op::And, Cat::Set { node, open: None, .. }) => {
+            (
+                Op::And,
+                Cat::Set {
+                    node, open: None, ..
+                },
+            ) => {
                 made.push((Cat::With(false, *node), Vec::new()));
             }
-            (Op::Or, Cat::Set { node, open: None, .. }) => {
+            (
+                Op::Or,
+                Cat::Set {
+                    node, open: None, ..
+                },
+            ) => {
                 made.push((Cat::With(true, *node), Vec::new()));
             }
             (Op::And, Cat::FilterDegree { .. } | Cat::Not(_)) => {
@@ -962,15 +1107,35 @@ impl Search<'_> {
             }
             (Op::More(greater, degree), Cat::Number(than)) => {
                 let (than, is_number) = (*than, true);
-                let cat = Cat::FilterDegree { greater, degree, than, is_number };
+                let cat = Cat::FilterDegree {
+                    greater,
+                    degree,
+                    than,
+                    is_number,
+                };
                 made.push((cat, Vec::new()));
             }
-            (Op::More(greater, degree), Cat::Set { node, open: None, .. }) => {
+            (
+                Op::More(greater, degree),
+                Cat::Set {
+                    node, open: None, ..
+                },
+            ) => {
                 let (than, is_number) = (*node, false);
-                let cat = Cat::FilterDegree { greater, degree, than, is_number };
+                let cat = Cat::FilterDegree {
+                    greater,
+                    degree,
+                    than,
+                    is_number,
+                };
                 made.push((cat, Vec::new()));
             }
-            (Op::How(degree), Cat::Set { node, open: None, .. }) => {
+            (
+                Op::How(degree),
+                Cat::Set {
+                    node, open: None, ..
+                },
+            ) => {
                 if self.arena.kind(*node) == Kind::Number {
                     made.push((Cat::set(*node), vec![(F::how_measure, 1.0)]));
                     return Ok(());
@@ -984,7 +1149,10 @@ impl Search<'_> {
                 }
                 for (relation, rank) in self.degree(degree, *node)? {
                     let value = self.arena.add(Node::Join((relation, true), *node))?;
-                    made.push((Cat::set(value), vec![(F::how_measure, 1.0), (F::how_rank, rank)]));
+                    made.push((
+                        Cat::set(value),
+                        vec![(F::how_measure, 1.0), (F::how_rank, rank)],
+                    ));
                 }
             }
             (Op::How(_), Cat::Relation(r)) => {
@@ -992,7 +1160,12 @@ impl Search<'_> {
                     made.push((Cat::Relation(*r), vec![(F::how_measure, 1.0)]));
                 }
             }
-            (Op::Where, Cat::Set { node, open: None, .. }) => {
+            (
+                Op::Where,
+                Cat::Set {
+                    node, open: None, ..
+                },
+            ) => {
                 if self.arena.kind(*node) != Kind::Thing {
                     return Ok(());
                 }
@@ -1013,7 +1186,12 @@ impl Search<'_> {
                     }
                 }
             }
-            (Op::When, Cat::Set { node, open: None, .. }) => {
+            (
+                Op::When,
+                Cat::Set {
+                    node, open: None, ..
+                },
+            ) => {
                 for id in 0..self.schema.relations.len() {
                     let relation = RelationId(id as u32);
                     if self.schema.relation(relation).kind == Kind::Time
@@ -1100,7 +1278,12 @@ impl Search<'_> {
                     made.push((Cat::set(self.arena.add(top)?), vec![(F::top_relation, 1.0)]));
                 }
             }
-            (Cat::ThanRelation(is, r), Cat::Set { node, open: None, .. }) => {
+            (
+                Cat::ThanRelation(is, r),
+                Cat::Set {
+                    node, open: None, ..
+                },
+            ) => {
                 // `more people than Texas`
                 if matches!(self.schema.relation(*r).kind, Kind::Number | Kind::Time)
                     && self.has(*node, *r)?
@@ -1108,7 +1291,10 @@ impl Search<'_> {
                     let by = Measure::Path(Rc::from([(*r, true)]));
                     let value = Node::Of(Aggregate::Only, *node, by.clone());
                     let value = self.arena.add(value)?;
-                    made.push((Cat::Filter(by, *is, value), vec![(F::compare_relation, 1.0)]));
+                    made.push((
+                        Cat::Filter(by, *is, value),
+                        vec![(F::compare_relation, 1.0)],
+                    ));
                 }
             }
             (Cat::Relation(r), Cat::Number(n)) | (Cat::Number(n), Cat::Relation(r)) => {
@@ -1118,8 +1304,18 @@ impl Search<'_> {
                     made.push((cat, vec![(F::equal_relation, 1.0)]));
                 }
             }
-            (Cat::Set { node, open: None, .. }, Cat::Filter(by, is, n))
-            | (Cat::Filter(by, is, n), Cat::Set { node, open: None, .. }) => {
+            (
+                Cat::Set {
+                    node, open: None, ..
+                },
+                Cat::Filter(by, is, n),
+            )
+            | (
+                Cat::Filter(by, is, n),
+                Cat::Set {
+                    node, open: None, ..
+                },
+            ) => {
                 if self.arena.kind(*node) == Kind::Thing
                     && self.measures(*node, by)
                     && (self.is_yes_no || !self.is_named(*node))
@@ -1128,7 +1324,12 @@ impl Search<'_> {
                     made.push((Cat::set(self.arena.add(filtered)?), Vec::new()));
                 }
             }
-            (Cat::Set { node, open: None, .. }, Cat::Than(is, n)) => {
+            (
+                Cat::Set {
+                    node, open: None, ..
+                },
+                Cat::Than(is, n),
+            ) => {
                 if let Node::Join((r, true), of) = *self.arena.node(*node)
                     && matches!(self.schema.relation(r).kind, Kind::Number | Kind::Time)
                 {
@@ -1142,15 +1343,30 @@ impl Search<'_> {
             (Cat::Than(is, n), Cat::Set { node, open, .. }) => {
                 made.push((Cat::CountThan(*is, *n, *node, *open), Vec::new()));
             }
-            (Cat::Set { node, open: None, .. }, Cat::Number(n))
-            | (Cat::Number(n), Cat::Set { node, open: None, .. }) => {
+            (
+                Cat::Set {
+                    node, open: None, ..
+                },
+                Cat::Number(n),
+            )
+            | (
+                Cat::Number(n),
+                Cat::Set {
+                    node, open: None, ..
+                },
+            ) => {
                 self.unspoken(*node, Comparison::Equal, *n, F::equal_unspoken, made)?;
                 if matches!(a, Cat::Number(_)) && matches!(self.arena.node(*n), Node::Const(_)) {
                     let cat = Cat::CountThan(Comparison::Equal, *n, *node, None);
                     made.push((cat, Vec::new()));
                 }
             }
-            (Cat::Set { node, open: None, .. }, Cat::CountThan(is, n, of, via)) => {
+            (
+                Cat::Set {
+                    node, open: None, ..
+                },
+                Cat::CountThan(is, n, of, via),
+            ) => {
                 for (by, mut own) in self.counts(*node, *of, *via)? {
                     own.push((F::compare_count, 1.0));
                     let filtered = Node::Where(*node, by, *is, *n);
@@ -1161,8 +1377,15 @@ impl Search<'_> {
                 made.push((Cat::CountThan(*is, *n, *of, Some(*r)), Vec::new()));
             }
             (
-                Cat::Set { node, open: None, .. },
-                Cat::FilterDegree { greater, degree, than, is_number },
+                Cat::Set {
+                    node, open: None, ..
+                },
+                Cat::FilterDegree {
+                    greater,
+                    degree,
+                    than,
+                    is_number,
+                },
             ) => {
                 let is = match greater {
                     true => Comparison::Greater,
@@ -1173,7 +1396,8 @@ impl Search<'_> {
                     let n = match is_number {
                         true => *than,
                         false if self.has(*than, relation)? => {
-                            self.arena.add(Node::Of(Aggregate::Only, *than, by.clone()))?
+                            self.arena
+                                .add(Node::Of(Aggregate::Only, *than, by.clone()))?
                         }
                         false => continue,
                     };
@@ -1182,8 +1406,18 @@ impl Search<'_> {
                     made.push((Cat::set(filtered), own));
                 }
             }
-            (Cat::Set { node, open: None, .. }, Cat::ThanAverage(is, aggregate, r))
-            | (Cat::ThanAverage(is, aggregate, r), Cat::Set { node, open: None, .. }) => {
+            (
+                Cat::Set {
+                    node, open: None, ..
+                },
+                Cat::ThanAverage(is, aggregate, r),
+            )
+            | (
+                Cat::ThanAverage(is, aggregate, r),
+                Cat::Set {
+                    node, open: None, ..
+                },
+            ) => {
                 if self.has(*node, *r)? {
                     let by = Measure::Path(Rc::from([(*r, true)]));
                     let average = Node::Of(*aggregate, *node, by.clone());
@@ -1192,8 +1426,18 @@ impl Search<'_> {
                     made.push((Cat::set(filtered), vec![(F::compare_average, 1.0)]));
                 }
             }
-            (Cat::Aggregated(aggregate, r), Cat::Set { node, open: None, .. })
-            | (Cat::Set { node, open: None, .. }, Cat::Aggregated(aggregate, r)) => {
+            (
+                Cat::Aggregated(aggregate, r),
+                Cat::Set {
+                    node, open: None, ..
+                },
+            )
+            | (
+                Cat::Set {
+                    node, open: None, ..
+                },
+                Cat::Aggregated(aggregate, r),
+            ) => {
                 if self.arena.kind(*node) == Kind::Thing && self.has(*node, *r)? {
                     let by = Measure::Path(Rc::from([(*r, true)]));
                     let value = self.arena.add(Node::Of(*aggregate, *node, by))?;
@@ -1222,7 +1466,14 @@ impl Search<'_> {
     }
 
     /// `concerts in 2014`: the attribute is not said; one that has such values is meant.
-    fn unspoken(&mut self, node: Id, is: Comparison, n: Id, feature: F, made: &mut Made) -> Result<()> {
+    fn unspoken(
+        &mut self,
+        node: Id,
+        is: Comparison,
+        n: Id,
+        feature: F,
+        made: &mut Made,
+    ) -> Result<()> {
         let Node::Const(bits) = *self.arena.node(n) else {
             return Ok(());
         };

@@ -286,7 +286,9 @@ impl Schema {
         let mut most: Vec<ClassIx> = (0..self.classes.len() as ClassIx).collect();
         most.sort_by_key(|&c| std::cmp::Reverse(self.classes[c as usize].instances));
         for &class in most.iter().take(CLASSES_READ) {
-            let Class { entity, instances, .. } = self.classes[class as usize];
+            let Class {
+                entity, instances, ..
+            } = self.classes[class as usize];
             let mut all = Vec::new();
             for &relation in &self.typed_by {
                 let row = graph.incoming(entity)?;
@@ -334,7 +336,11 @@ impl Schema {
                 for (relation, count) in sides {
                     let of = &mut self.relations[relation.index()];
                     let share = (count / of.count.max(1) as f32).min(1.0);
-                    let side = if is_domain { &mut of.domain } else { &mut of.range };
+                    let side = if is_domain {
+                        &mut of.domain
+                    } else {
+                        &mut of.range
+                    };
                     if !side.iter().any(|(c, _)| *c == class) {
                         side.push((class, share));
                     }
@@ -415,7 +421,11 @@ impl Schema {
     /// Whether the step can be made from things of these classes; true where nothing is known.
     pub(super) fn fits(&self, types: &[ClassIx], step: Step) -> bool {
         let relation = self.relation(step.0);
-        let side = if step.1 { &relation.domain } else { &relation.range };
+        let side = if step.1 {
+            &relation.domain
+        } else {
+            &relation.range
+        };
         if types.is_empty() || side.is_empty() {
             return types.is_empty() && (side.is_empty() || self.typed_by.is_empty());
         }
@@ -425,15 +435,25 @@ impl Schema {
     /// Whether a step ever leads to things of these classes.
     pub(super) fn may_lead_to(&self, step: Step, types: &[ClassIx]) -> bool {
         let relation = self.relation(step.0);
-        let side = if step.1 { &relation.range } else { &relation.domain };
+        let side = if step.1 {
+            &relation.range
+        } else {
+            &relation.domain
+        };
         side.iter().any(|(class, _)| types.contains(class))
     }
 
     /// The classes that a step leads to.
     pub(super) fn leads_to(&self, step: Step) -> impl Iterator<Item = ClassIx> + '_ {
         let relation = self.relation(step.0);
-        let side = if step.1 { &relation.range } else { &relation.domain };
-        side.iter().filter(|(_, share)| *share >= 0.05).map(|(c, _)| *c)
+        let side = if step.1 {
+            &relation.range
+        } else {
+            &relation.domain
+        };
+        side.iter()
+            .filter(|(_, share)| *share >= 0.05)
+            .map(|(c, _)| *c)
     }
 }
 

@@ -72,9 +72,20 @@ impl Words {
         // `at least` has nothing to do with `least`
         let all = phrases.clone();
         phrases.retain(|p: &Phrase| {
-            let longer = |q: &Phrase| q.from <= p.from && p.to <= q.to && q.to - q.from > p.to - p.from;
+            let longer =
+                |q: &Phrase| q.from <= p.from && p.to <= q.to && q.to - q.from > p.to - p.from;
             !all.iter().any(longer)
         });
+        // `exactly one` is a number, `the longest one` is not; `what share of` asks for a share
+        for at in 1..words.all.len() {
+            let compared = |p: &Phrase| p.to == at && matches!(p.op, Op::Compare(_));
+            if lang.number(&words.all[at].lower).is_some() && phrases.iter().any(compared) {
+                words.all[at].is_silent = false;
+            }
+            if lang.picks(&words.all[at - 1].lower) {
+                words.all[at].is_light = false;
+            }
+        }
         words.phrases = phrases;
         words.slots = (0..words.all.len())
             .filter(|&i| {
@@ -133,6 +144,17 @@ impl Words {
         between.iter().all(|w| lang.is_beside(&w.lower))
     }
 
+    /// Whether a comma and nothing else stands between two words.
+    pub(super) fn is_listed(&self, from: usize, to: usize) -> bool {
+        match (
+            from.checked_sub(1).and_then(|at| self.all.get(at)),
+            self.all.get(to),
+        ) {
+            (Some(last), Some(next)) if from == to => self.text[last.end..next.start].trim() == ",",
+            _ => false,
+        }
+    }
+
     /// The number at a word.
     pub(super) fn number_at(&self, at: usize, lang: &Lang) -> Option<f64> {
         let word = &self.all[at];
@@ -147,7 +169,9 @@ impl Words {
 
 /// `officially` as `official`.
 fn adverb(word: &str) -> &str {
-    word.strip_suffix("ly").filter(|w| w.len() >= 5).unwrap_or(word)
+    word.strip_suffix("ly")
+        .filter(|w| w.len() >= 5)
+        .unwrap_or(word)
 }
 
 /// Words as byte ranges: letters, digits and what belongs inside (`1,000`, `3.5`, `don't`); a
@@ -159,8 +183,8 @@ fn spans(text: &str) -> Vec<(usize, usize)> {
     for (i, &(at, c)) in chars.iter().enumerate() {
         let next = chars.get(i + 1).map(|x| x.1);
         let before = i.checked_sub(1).map(|i| chars[i].1);
-        let digits = before.is_some_and(|c| c.is_ascii_digit())
-            && next.is_some_and(|c| c.is_ascii_digit());
+        let digits =
+            before.is_some_and(|c| c.is_ascii_digit()) && next.is_some_and(|c| c.is_ascii_digit());
         let possessive = matches!(next, Some('s' | 'S'))
             && !chars.get(i + 2).is_some_and(|x| x.1.is_alphanumeric());
         let inside = match c {

@@ -8,7 +8,8 @@ use super::arena::{Arena, Id, Measure, Node, Ranked};
 use super::schema::Step;
 use crate::error::Result;
 use crate::logic::{
-    Comparison, Constant, Extreme, Form, Measure as Written, Number, Place, Rank, Relation, Table, Than, entity_name, relation_name,
+    Comparison, Constant, Extreme, Form, Measure as Written, Number, Place, Rank, Relation, Table,
+    Than, entity_name, relation_name,
 };
 
 /// The form of a node; ordered where that was asked for.
@@ -90,7 +91,8 @@ fn set(arena: &Arena<'_>, id: Id) -> Result<Form> {
                 // a year is any day of it
                 (true, Comparison::Equal, Node::Const(bits)) => {
                     let year = f64::from_bits(*bits);
-                    for (is, year) in [(Comparison::AtLeast, year), (Comparison::Less, year + 1.0)] {
+                    for (is, year) in [(Comparison::AtLeast, year), (Comparison::Less, year + 1.0)]
+                    {
                         let than = Than::from(Constant::Bare(year.to_string()));
                         all.push(Form::Compare(is, measure(arena, by)?, than));
                     }

@@ -91,7 +91,9 @@ impl Read {
         graph: &dyn Graph,
     ) -> Result<ScoredTriples> {
         let mut reason = match readings.first() {
-            None => "nothing in the question names a class, a relation or an entity of the graph".into(),
+            None => {
+                "nothing in the question names a class, a relation or an entity of the graph".into()
+            }
             Some(best) if !best.unused.is_empty() => {
                 let words: Vec<String> = best.unused.iter().map(|w| format!("`{w}`")).collect();
                 format!(
@@ -102,7 +104,9 @@ impl Read {
                     }
                 )
             }
-            Some(best) if best.names_only() => "nothing that is asked about it was understood".into(),
+            Some(best) if best.names_only() => {
+                "nothing that is asked about it was understood".into()
+            }
             Some(best) => format!("the graph has no {}", best.form.english(graph)?),
         };
         if let Some(&topic) = topics.first() {
@@ -114,7 +118,10 @@ impl Read {
         }
         Ok(ScoredTriples {
             refused: Some(reason),
-            unused: readings.first().map(|r| r.unused.clone()).unwrap_or_default(),
+            unused: readings
+                .first()
+                .map(|r| r.unused.clone())
+                .unwrap_or_default(),
             alternatives: alternatives(readings, graph)?,
             ..ScoredTriples::default()
         })
@@ -140,7 +147,9 @@ impl Retriever for Read {
                 ..ScoredTriples::default()
             });
         }
-        let known = self.known.get(graph, || Known::new(graph, Arc::clone(&self.encoder)))?;
+        let known = self
+            .known
+            .get(graph, || Known::new(graph, Arc::clone(&self.encoder)))?;
         let time = Duration::from_millis(self.config.time_limit_ms);
         let readings = read(question, links, graph, &known, Weights::shipped(), time)?;
         let topics: Vec<EntityId> = links.iter().map(|link| link.entity).collect();
@@ -189,7 +198,10 @@ fn share(of: &Proposal, readings: &[Proposal]) -> f32 {
             distinct.push(reading);
         }
     }
-    let sum: f32 = distinct.iter().map(|r| (SHARPNESS * (r.score - of.score)).exp()).sum();
+    let sum: f32 = distinct
+        .iter()
+        .map(|r| (SHARPNESS * (r.score - of.score)).exp())
+        .sum();
     (1.0 / sum.max(1.0)).clamp(0.0, 1.0)
 }
 

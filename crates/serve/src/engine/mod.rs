@@ -118,7 +118,9 @@ impl Engine {
                 pipelines.insert(method.clone(), pipeline);
             }
             let usual = match &live {
-                Live::Store(store) => PipelineConfig::usual_method(&newest(store).map_err(wherefore::Error::from)?)?,
+                Live::Store(store) => {
+                    PipelineConfig::usual_method(&newest(store).map_err(wherefore::Error::from)?)?
+                }
                 Live::Service(_) => "walk",
             };
             // a graph that cannot be read is walked where both are offered

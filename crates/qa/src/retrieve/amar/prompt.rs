@@ -11,8 +11,8 @@ use wherefore_model::{Encoder, encode};
 use crate::error::Result;
 use crate::link::{Linker, Names, NamesConfig};
 use crate::logic::aspects::{AspectRetriever, RelationRetriever};
-use crate::question::Question;
 use crate::logic::relation_name;
+use crate::question::Question;
 
 /// Texts of each aspect that are read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -12,10 +12,10 @@ use super::{AmarConfig, NamesFrom, PROMPTING, Prompter, Prompting};
 use crate::answer::RetrievedText;
 use crate::error::{Error, Result};
 use crate::logic::decode::{BeamConfig, Decoded, Grammar, Lexicon, Search, Vocabulary};
+use crate::logic::relation_name;
 use crate::logic::{Form, Notation, relation_called};
 use crate::per_graph::PerGraph;
 use crate::question::Question;
-use crate::logic::relation_name;
 
 /// Entities whose names are kept as one tree, at most.
 const MAX_NAMES: usize = 2_000_000;

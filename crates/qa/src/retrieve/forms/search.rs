@@ -5,12 +5,12 @@ use wherefore_model::Encoder;
 
 use super::vocabulary::{Attribute, ClassMention, Vocabulary, Words};
 use super::{Candidate, Forms};
-use crate::logic::{entity_name, relation_name};
 use crate::error::Result;
 use crate::link::Link;
 use crate::logic::{
     Best, Bound, Comparison, Constant, Cues, Form, Moment, Relation, Sense, relation_called,
 };
+use crate::logic::{entity_name, relation_name};
 use crate::question::Question;
 use crate::retrieve::Retriever;
 
