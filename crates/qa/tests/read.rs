@@ -1,5 +1,7 @@
 //! Questions of everyday kinds, read over a small graph with classes.
 
+#![expect(clippy::unwrap_used, reason = "a test may fail")]
+
 use proptest::prelude::*;
 use wherefore::answer::Status;
 use wherefore::graph::MemoryGraph;

@@ -133,8 +133,16 @@ pub(super) struct Anchor {
     pub(super) own: Vec<(Feature, f32)>,
 }
 
+/// What speaks for a part, and how much.
+pub(super) type Own = Vec<(Feature, f32)>;
 /// New parts with what speaks for them.
-pub(super) type Made = Vec<(Cat, Vec<(Feature, f32)>)>;
+pub(super) type Made = Vec<(Cat, Own)>;
+/// Sets with what speaks for them.
+pub(super) type Weighed = Vec<(Id, Own)>;
+/// A way to count with what speaks for it.
+pub(super) type Counted = (Measure, Own);
+/// Ways from a set to things of some classes, found before.
+type Bridges = HashMap<(Rc<[ClassIx]>, Id), Rc<[Bridge]>>;
 
 /// The search for one question.
 pub(super) struct Search<'g> {
@@ -151,7 +159,7 @@ pub(super) struct Search<'g> {
     pub(super) asked: Vec<ClassIx>,
     /// What it costs to pass over each slot.
     pub(super) skip: Vec<Feature>,
-    pub(super) bridges: HashMap<(Rc<[ClassIx]>, Id), Rc<[Bridge]>>,
+    pub(super) known_bridges: Bridges,
     pub(super) until: Instant,
 }
 
@@ -192,7 +200,7 @@ impl<'g> Search<'g> {
             asked: Vec::new(),
             skip: vec![Feature::skip_unknown; words.slots.len()],
             words,
-            bridges: HashMap::new(),
+            known_bridges: Bridges::new(),
             until: Instant::now() + time,
         }
     }

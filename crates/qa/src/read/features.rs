@@ -34,7 +34,7 @@ features! {
     join_s_by_along, join_s_by_against, join_s_in_along, join_s_in_against,
     join_s_with_along, join_s_with_against,
     // unspoken ways
-    bridge, bridge_hop, bridge_rare, bridge_left, join_bridge, detour, join_apart, join_after_phrase, attached_far, noun_against,
+    bridge, bridge_hop, bridge_rare, bridge_left, bridge_alike, join_bridge, detour, join_apart, join_after_phrase, attached_far, noun_against,
     // sets with sets
     and, apposition, open, merged, confirmed, conjunction_and, conjunction_or, conjunction_union, pair_and,
     except, under,

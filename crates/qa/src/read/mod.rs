@@ -4,12 +4,18 @@
 mod anchors;
 mod arena;
 mod chart;
+mod close;
 mod features;
+mod joins;
 mod lang;
+mod measures;
 mod near;
+mod numbers;
+mod operators;
 mod rules;
 mod schema;
 mod tokens;
+mod ways;
 mod write;
 
 use std::sync::Arc;

@@ -1,0 +1,179 @@
+//! What is measured: superlatives and rankings.
+
+#![allow(
+    clippy::collapsible_match,
+    reason = "an arm whose condition fails makes nothing, and must not fall to the next"
+)]
+
+use std::rc::Rc;
+
+use wherefore_graph::RelationId;
+
+use super::arena::{Id, Measure, Node, Ranked};
+use super::chart::{Cat, Made, Search};
+use super::features::Feature as F;
+use super::lang::{Gap, Op};
+use super::schema::Kind;
+use crate::error::Result;
+use crate::logic::Aggregate;
+
+/// Measures that a superlative may mean.
+const MEASURES: usize = 4;
+
+impl Search<'_> {
+    /// The relations that a degree may mean for some classes, the likeliest first.
+    pub(super) fn degree(&mut self, degree: u8, node: Id) -> Result<Vec<(RelationId, f32)>> {
+        let measures = &self.lang.measures[degree as usize];
+        let mut found: Vec<(RelationId, f32)> = Vec::new();
+        for (rank, measure) in measures.iter().enumerate() {
+            for relation in self.schema.relations_with(measure, self.lang) {
+                let of = self.schema.relation(relation);
+                let exact = of.stems.contains(measure);
+                if !matches!(of.kind, Kind::Number | Kind::Time)
+                    || found.iter().any(|(r, _)| *r == relation)
+                    || !self.has(node, relation)?
+                {
+                    continue;
+                }
+                let extra = (of.stems.len() - 1) as f32;
+                let rank = rank as f32 + extra + if exact { 0.0 } else { 0.5 };
+                found.push((relation, rank));
+            }
+        }
+        found.sort_by(|a, b| a.1.total_cmp(&b.1));
+        found.truncate(MEASURES);
+        Ok(found)
+    }
+
+    /// Whether members of a set may have a relation to numbers or times.
+    pub(super) fn is_measured(&mut self, node: Id, relation: RelationId) -> Result<bool> {
+        let kind = self.schema.relation(relation).kind;
+        Ok(matches!(kind, Kind::Number | Kind::Time) && self.has(node, relation)?)
+    }
+
+    /// Whether members of a set may have a relation.
+    pub(super) fn has(&mut self, node: Id, relation: RelationId) -> Result<bool> {
+        let types = self.arena.types(node);
+        match types.is_empty() {
+            false => Ok(self.schema.fits(&types, (relation, true))),
+            true => self.arena.has_step(node, (relation, true)),
+        }
+    }
+
+    pub(super) fn measures(&self, node: Id, by: &Measure) -> bool {
+        let (Measure::Path(path) | Measure::HowMany(path, _)) = by;
+        let types = self.arena.types(node);
+        path.first()
+            .is_some_and(|step| self.schema.fits(&types, *step))
+    }
+
+    pub(super) fn superlative(
+        &mut self,
+        op: Op,
+        ranked: Ranked,
+        other: &Cat,
+        _gap: Gap,
+        made: &mut Made,
+    ) -> Result<()> {
+        match (op, other) {
+            (
+                Op::Best(greatest, degree),
+                Cat::Set {
+                    node, open: None, ..
+                },
+            ) => {
+                if self.arena.kind(*node) != Kind::Thing || self.is_named(*node) {
+                    return Ok(());
+                }
+                for (relation, rank) in self.degree(degree, *node)? {
+                    let by = Measure::Path(Rc::from([(relation, true)]));
+                    let top = self.arena.add(Node::Top(*node, by, greatest, ranked))?;
+                    let own = vec![(F::top_measure, 1.0), (F::top_rank, rank)];
+                    made.push((Cat::set(top), own));
+                }
+            }
+            (Op::Best(greatest, degree), Cat::Relation(r)) => {
+                let of = self.schema.relation(*r);
+                if !matches!(of.kind, Kind::Number | Kind::Time) {
+                    return Ok(());
+                }
+                let measures = &self.lang.measures[degree as usize];
+                let said = of.stems.iter().any(|s| measures.contains(s));
+                let own = match said {
+                    true => vec![(F::top_relation, 1.0)],
+                    false => vec![(F::top_other, 1.0)],
+                };
+                let by = Measure::Path(Rc::from([(*r, true)]));
+                made.push((Cat::Top(greatest, by, ranked), own));
+            }
+            (Op::Extreme(greatest), Cat::Relation(r)) => {
+                let by = match self.schema.relation(*r).kind {
+                    Kind::Number | Kind::Time => Measure::Path(Rc::from([(*r, true)])),
+                    _ => Measure::HowMany(Rc::from([(*r, true)]), None),
+                };
+                made.push((Cat::Top(greatest, by, ranked), vec![(F::top_relation, 1.0)]));
+            }
+            (Op::Extreme(greatest), Cat::Set { node, open, .. }) => {
+                if self.arena.kind(*node) == Kind::Thing {
+                    let (of, via) = (*node, *open);
+                    made.push((
+                        Cat::TopCount {
+                            greatest,
+                            of,
+                            via,
+                            ranked,
+                        },
+                        Vec::new(),
+                    ));
+                }
+            }
+            (Op::Extreme(_), Cat::Number(n)) => self.first_of(op, *n, made),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "the parts of a ranking")]
+    pub(super) fn ranked(
+        &mut self,
+        node: Id,
+        greatest: bool,
+        by: &Measure,
+        ranked: Ranked,
+        set_first: bool,
+        gap: Gap,
+        made: &mut Made,
+    ) -> Result<()> {
+        if self.arena.kind(node) != Kind::Thing || self.is_named(node) {
+            return Ok(());
+        }
+        if self.measures(node, by) {
+            let top = self
+                .arena
+                .add(Node::Top(node, by.clone(), greatest, ranked))?;
+            made.push((Cat::set(top), vec![(F::top_measure, 1.0)]));
+            if let (false, Gap::Of | Gap::In | Gap::With, Ranked::Nth(1), Measure::Path(_)) =
+                (set_first, gap, ranked, by)
+            {
+                // `the smallest weight of the cars`
+                let aggregate = match greatest {
+                    true => Aggregate::Largest,
+                    false => Aggregate::Smallest,
+                };
+                let value = self.arena.add(Node::Of(aggregate, node, by.clone()))?;
+                made.push((Cat::Number(value), vec![(F::value_extreme, 1.0)]));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn first_of(&mut self, op: Op, number: Id, made: &mut Made) {
+        if let Node::Const(bits) = *self.arena.node(number) {
+            let n = f64::from_bits(bits);
+            if n.fract() == 0.0 && (1.0..=1000.0).contains(&n) {
+                let ranked = Ranked::First(n as u32);
+                made.push((Cat::Superlative(op, ranked), vec![(F::ordinal, 1.0)]));
+            }
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! An operator beside a part.
+
+#![allow(
+    clippy::collapsible_match,
+    reason = "an arm whose condition fails makes nothing, and must not fall to the next"
+)]
+
+use std::rc::Rc;
+
+use wherefore_graph::RelationId;
+
+use super::arena::{Id, Measure, Node, Ranked};
+use super::chart::{Cat, Made, Search};
+use super::features::Feature as F;
+use super::lang::{Gap, Op};
+use super::schema::Kind;
+use crate::error::Result;
+use crate::logic::{Aggregate, Comparison};
+
+impl Search<'_> {
+    /// An operator before a part.
+    pub(super) fn operator(
+        &mut self,
+        op: Op,
+        other: &Cat,
+        gap: Gap,
+        made: &mut Made,
+    ) -> Result<()> {
+        match (op, other) {
+            (Op::Count, Cat::Set { node, open, .. }) => {
+                if self.is_named(*node) {
+                    return Ok(());
+                }
+                let mut of = *node;
+                let mut own = vec![(F::count_set, 1.0)];
+                if let Some(relation) = open {
+                    of = self.that_has(*node, *relation)?;
+                    own.push((F::exists, 1.0));
+                }
+                made.push((Cat::Number(self.arena.add(Node::Count(of))?), own));
+            }
+            (Op::Count, Cat::Relation(r)) => {
+                if self.schema.relation(*r).kind == Kind::Number {
+                    made.push((Cat::Relation(*r), vec![(F::count_value, 1.0)]));
+                }
+            }
+            (Op::Aggregate(aggregate), Cat::Relation(r)) => {
+                if matches!(self.schema.relation(*r).kind, Kind::Number | Kind::Time) {
+                    made.push((Cat::Aggregated(aggregate, *r), vec![(F::aggregate, 1.0)]));
+                }
+            }
+            (Op::Aggregate(aggregate), Cat::Set { node, .. }) => {
+                if let Node::Join((r, true), of) = *self.arena.node(*node)
+                    && matches!(self.schema.relation(r).kind, Kind::Number | Kind::Time)
+                {
+                    let by = Measure::Path(Rc::from([(r, true)]));
+                    let value = self.arena.add(Node::Of(aggregate, of, by))?;
+                    made.push((Cat::Number(value), vec![(F::aggregate, 1.0)]));
+                }
+            }
+            (
+                Op::And,
+                Cat::Set {
+                    node, open: None, ..
+                },
+            ) => {
+                made.push((Cat::With(false, *node), Vec::new()));
+            }
+            (
+                Op::Or,
+                Cat::Set {
+                    node, open: None, ..
+                },
+            ) => {
+                made.push((Cat::With(true, *node), Vec::new()));
+            }
+            (Op::And, Cat::FilterDegree { .. } | Cat::Not(_)) => {
+                made.push((other.clone(), Vec::new()));
+            }
+            (Op::And | Op::Or, Cat::Than(is, n)) => {
+                made.push((Cat::WithThan(op == Op::Or, *is, *n), Vec::new()));
+            }
+            (Op::And | Op::Or, Cat::Filter(_, is, n)) => {
+                made.push((Cat::WithThan(op == Op::Or, *is, *n), Vec::new()));
+                if op == Op::And {
+                    made.push((other.clone(), Vec::new()));
+                }
+            }
+            (Op::Not, Cat::Set { node, open, .. }) => {
+                let node = match open {
+                    Some(relation) => self.that_has(*node, *relation)?,
+                    None => *node,
+                };
+                made.push((Cat::Not(node), Vec::new()));
+            }
+            (Op::Not, Cat::Relation(r)) => made.push((Cat::NotRelation(*r), Vec::new())),
+            (Op::Not, Cat::Filter(by, is, than)) => {
+                made.push((Cat::NotFilter(by.clone(), *is, *than), Vec::new()));
+            }
+            (Op::Compare(is), Cat::Number(n)) => made.push((Cat::Than(is, *n), Vec::new())),
+            (Op::Compare(is), Cat::Relation(r)) => {
+                made.push((Cat::ThanRelation(is, *r), Vec::new()));
+            }
+            (Op::Compare(is), Cat::Aggregated(aggregate, r)) => {
+                made.push((Cat::ThanAverage(is, *aggregate, *r), Vec::new()));
+            }
+            (Op::More(greater, _), Cat::Relation(r)) => {
+                let is = match greater {
+                    true => Comparison::Greater,
+                    false => Comparison::Less,
+                };
+                made.push((Cat::ThanRelation(is, *r), Vec::new()));
+            }
+            (Op::More(greater, degree), Cat::Set { node, .. }) if self.is_choice(*node) => {
+                // `which is longer, the Rhine or the Elbe`
+                self.superlative(Op::Best(greater, degree), Ranked::Nth(1), other, gap, made)?;
+            }
+            (Op::More(greater, degree), Cat::Number(than)) => {
+                let (than, is_number) = (*than, true);
+                let cat = Cat::FilterDegree {
+                    greater,
+                    degree,
+                    than,
+                    is_number,
+                };
+                made.push((cat, Vec::new()));
+            }
+            (
+                Op::More(greater, degree),
+                Cat::Set {
+                    node, open: None, ..
+                },
+            ) => {
+                let (than, is_number) = (*node, false);
+                let cat = Cat::FilterDegree {
+                    greater,
+                    degree,
+                    than,
+                    is_number,
+                };
+                made.push((cat, Vec::new()));
+            }
+            (
+                Op::How(degree),
+                Cat::Set {
+                    node, open: None, ..
+                },
+            ) => {
+                if self.arena.kind(*node) == Kind::Number {
+                    made.push((Cat::set(*node), vec![(F::how_measure, 1.0)]));
+                    return Ok(());
+                }
+                if let Node::Join((relation, true), of) = *self.arena.node(*node)
+                    && let Some((_, by)) = self.extreme_of(relation)
+                {
+                    // `how high is the highest point of Texas`, where Texas has the elevation
+                    let value = self.arena.add(Node::Join((by, true), of))?;
+                    made.push((Cat::set(value), vec![(F::how_measure, 1.0)]));
+                }
+                for (relation, rank) in self.degree(degree, *node)? {
+                    let value = self.arena.add(Node::Join((relation, true), *node))?;
+                    made.push((
+                        Cat::set(value),
+                        vec![(F::how_measure, 1.0), (F::how_rank, rank)],
+                    ));
+                }
+            }
+            (Op::How(_), Cat::Relation(r)) => {
+                if matches!(self.schema.relation(*r).kind, Kind::Number | Kind::Time) {
+                    made.push((Cat::Relation(*r), vec![(F::how_measure, 1.0)]));
+                }
+            }
+            (
+                Op::Where,
+                Cat::Set {
+                    node, open: None, ..
+                },
+            ) => {
+                if self.arena.kind(*node) != Kind::Thing {
+                    return Ok(());
+                }
+                let mut rank = 0.0;
+                for stem in &self.lang.place_relations {
+                    for relation in self.schema.relations_with(stem, self.lang) {
+                        let of = self.schema.relation(relation);
+                        if !of.stems.contains(stem)
+                            || !matches!(of.kind, Kind::Thing | Kind::Text)
+                            || !self.has(*node, relation)?
+                        {
+                            continue;
+                        }
+                        let place = self.arena.add(Node::Join((relation, true), *node))?;
+                        made.push((Cat::set(place), vec![(F::asks_place, 1.0 + rank)]));
+                        rank += 1.0;
+                    }
+                }
+            }
+            (
+                Op::When,
+                Cat::Set {
+                    node, open: None, ..
+                },
+            ) => {
+                for id in 0..self.schema.relations.len() {
+                    let relation = RelationId(id as u32);
+                    if self.schema.relation(relation).kind == Kind::Time
+                        && self.has(*node, relation)?
+                    {
+                        let time = self.arena.add(Node::Join((relation, true), *node))?;
+                        made.push((Cat::set(time), vec![(F::asks_time, 1.0)]));
+                    }
+                }
+            }
+            (Op::Order(first), Cat::Relation(r)) => {
+                made.push((Cat::Ordered(Some(*r), first), Vec::new()));
+            }
+            _ => {}
+        }
+        let _ = gap;
+        Ok(())
+    }
+
+    /// Members of a set that have a relation at all.
+    pub(super) fn that_has(&mut self, node: Id, relation: RelationId) -> Result<Id> {
+        let types = self.arena.types(node);
+        let forward = self.schema.fits(&types, (relation, true));
+        let side = self.arena.add(Node::Side(relation, !forward))?;
+        self.arena.add(Node::And(node, side))
+    }
+
+    /// An operator after a part.
+    pub(super) fn operator_after(&mut self, op: Op, before: &Cat, made: &mut Made) -> Result<()> {
+        match (op, before) {
+            (Op::Order(_), Cat::Set { .. }) => made.push((before.clone(), vec![(F::order, 1.0)])),
+            // `5 or more`
+            (Op::Compare(is @ (Comparison::AtLeast | Comparison::AtMost)), Cat::Number(n)) => {
+                made.push((Cat::Than(is, *n), Vec::new()));
+            }
+            (Op::More(greater, degree), Cat::Set { node, .. }) if self.is_choice(*node) => {
+                let best = Op::Best(greater, degree);
+                self.superlative(best, Ranked::Nth(1), before, Gap::None, made)?;
+            }
+            // `the area of all states combined`
+            (Op::Aggregate(aggregate), Cat::Set { node, .. }) => {
+                if let Node::Join((r, true), of) = *self.arena.node(*node)
+                    && self.schema.relation(r).kind == Kind::Number
+                {
+                    let by = Measure::Path(Rc::from([(r, true)]));
+                    let value = self.arena.add(Node::Of(aggregate, of, by))?;
+                    made.push((Cat::Number(value), vec![(F::aggregate, 1.0)]));
+                }
+            }
+            // `is the population in total`
+            (Op::Aggregate(Aggregate::Sum), Cat::Number(_)) => {
+                made.push((before.clone(), Vec::new()));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}

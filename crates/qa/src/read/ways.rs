@@ -1,0 +1,274 @@
+//! What has to do with what, though no word says by which relation.
+
+use std::rc::Rc;
+
+use hashbrown::HashSet;
+use wherefore_graph::{EntityId, RelationId};
+
+use super::arena::{Id, Measure, Node};
+use super::chart::{Bridge, Counted, Search, Weighed};
+use super::features::Feature as F;
+use super::schema::{ClassIx, Kind, Step};
+use crate::error::Result;
+
+/// Ways between two sets that are tried.
+const BRIDGES: usize = 5;
+/// A direct way that a smaller share of the things has is no reason not to look for longer ones.
+const USUAL: f32 = 0.02;
+
+impl Search<'_> {
+    /// The sets that a set may be restricted to by another: it itself where both are of one
+    /// class, or what an unspoken way leads to from it.
+    pub(super) fn restrictions(
+        &mut self,
+        head: Id,
+        other: Id,
+        open: Option<RelationId>,
+        is_left: bool,
+    ) -> Result<Weighed> {
+        let mut found = Weighed::new();
+        let types = self.arena.types(head);
+        let others = self.arena.types(other);
+        let is_thing = self.arena.kind(other) == Kind::Thing;
+        let both_classes = matches!(
+            (self.arena.node(head), self.arena.node(other)),
+            (Node::Class(_), Node::Class(_))
+        );
+        let shares = types.iter().any(|t| others.contains(t))
+            || types.is_empty() && others.is_empty() && self.schema.typed_by.is_empty();
+        if is_thing && shares && !both_classes && open.is_none() && head != other {
+            found.push((other, vec![(F::and, 1.0)]));
+        }
+        if let Node::Side(relation, true) = *self.arena.node(head) {
+            let step = (relation, true);
+            if self.schema.fits(&others, step) {
+                found.push((self.arena.add(Node::Join(step, other))?, vec![]));
+            }
+            return Ok(found);
+        }
+        if let Some(relation) = open {
+            for forward in [true, false] {
+                let step = (relation, forward);
+                let leads = self.schema.may_lead_to(step, &types);
+                if leads && self.schema.fits(&others, step) {
+                    found.push((self.arena.add(Node::Join(step, other))?, vec![]));
+                }
+            }
+            return Ok(found);
+        }
+        for bridge in self.bridges(&types, other)?.iter() {
+            let mut node = other;
+            for &step in &bridge.path {
+                node = self.arena.add(Node::Join(step, node))?;
+            }
+            let hops = bridge.path.len() as f32;
+            let mut own = vec![
+                (F::bridge, 1.0),
+                (F::bridge_hop, hops - 1.0),
+                (F::bridge_rare, bridge.rarity),
+            ];
+            if is_left {
+                own.push((F::bridge_left, 1.0));
+            }
+            if shares {
+                own.push((F::bridge_alike, 1.0));
+            }
+            found.push((node, own));
+        }
+        Ok(found)
+    }
+
+    /// Unspoken ways from a set to things of some classes, the usual ones first.
+    pub(super) fn bridges(&mut self, types: &Rc<[ClassIx]>, from: Id) -> Result<Rc<[Bridge]>> {
+        let key = (Rc::clone(types), from);
+        if let Some(known) = self.known_bridges.get(&key) {
+            return Ok(Rc::clone(known));
+        }
+        let mut counted: Vec<(Vec<Step>, f32)> = Vec::new();
+        if !types.is_empty() {
+            if let Node::Ents(all) = self.arena.node(from).clone()
+                && all.len() <= 4
+            {
+                counted = self.around(&all, types)?;
+            } else {
+                let others = self.arena.types(from);
+                for &class in types.iter() {
+                    for &other in others.iter() {
+                        let back = self.schema.joins(class, other).iter();
+                        let on = self.schema.joins(other, class).iter();
+                        let back = back.map(|&(r, n)| (vec![(r, false)], n as f32));
+                        counted.extend(back);
+                        counted.extend(on.map(|&(r, n)| (vec![(r, true)], n as f32)));
+                    }
+                }
+            }
+            let classes = types
+                .iter()
+                .map(|c| self.schema.classes[*c as usize].instances);
+            let things = classes.max().unwrap_or(0) as f32;
+            let most = counted.iter().map(|c| c.1).fold(0.0, f32::max);
+            if most < USUAL * things {
+                counted.extend(self.longer_ways(types, &self.arena.types(from)));
+            }
+        }
+        counted.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        let mut seen = HashSet::new();
+        counted.retain(|(path, _)| seen.insert(path.clone()));
+        let most = counted.first().map_or(1.0, |c| c.1);
+        let found: Rc<[Bridge]> = counted
+            .into_iter()
+            .take(BRIDGES)
+            .map(|(path, count)| Bridge {
+                path,
+                rarity: (most / count.max(1e-6)).ln(),
+            })
+            .collect();
+        self.known_bridges.insert(key, Rc::clone(&found));
+        Ok(found)
+    }
+
+    /// The relations around some entities that lead to things of some classes.
+    pub(super) fn around(
+        &self,
+        all: &[EntityId],
+        types: &[ClassIx],
+    ) -> Result<Vec<(Vec<Step>, f32)>> {
+        let mut counts: hashbrown::HashMap<Step, f32> = hashbrown::HashMap::new();
+        for &entity in all {
+            let own = self.schema.types_of(self.graph, entity)?;
+            for forward in [true, false] {
+                let row = match forward {
+                    true => self.graph.outgoing(entity)?,
+                    false => self.graph.incoming(entity)?,
+                };
+                let mut at = 0;
+                // from relation to relation: hubs have long rows
+                while let Some(edge) = row.get(at) {
+                    let relation = edge.relation;
+                    let end = at + row[at..].partition_point(|e| e.relation <= relation);
+                    if !self.schema.relation(relation).is_silent
+                        && let Some(count) = self.usual(relation, forward, &own, types)
+                    {
+                        let count = match own.is_empty() {
+                            true => (end - at) as f32,
+                            false => count,
+                        };
+                        *counts.entry((relation, forward)).or_insert(0.0) += count;
+                    }
+                    at = end;
+                }
+            }
+        }
+        Ok(counts
+            .into_iter()
+            .map(|(step, n)| (vec![step], n))
+            .collect())
+    }
+
+    /// How often a relation joins things of some classes, from the first to the second where it
+    /// is followed forward; none where it does not.
+    pub(super) fn usual(
+        &self,
+        relation: RelationId,
+        forward: bool,
+        from: &[ClassIx],
+        to: &[ClassIx],
+    ) -> Option<f32> {
+        if from.is_empty() {
+            let of = self.schema.relation(relation);
+            let side = if forward { &of.range } else { &of.domain };
+            return side.iter().any(|(c, _)| to.contains(c)).then_some(1.0);
+        }
+        let mut most = None;
+        for &a in from {
+            for &b in to {
+                let joins = match forward {
+                    true => self.schema.joins(a, b),
+                    false => self.schema.joins(b, a),
+                };
+                let count = joins
+                    .iter()
+                    .find(|(r, _)| *r == relation)
+                    .map(|j| j.1 as f32);
+                most = match (most, count) {
+                    (Some(m), Some(c)) => Some(f32::max(m, c)),
+                    (m, c) => m.or(c),
+                };
+            }
+        }
+        most
+    }
+
+    /// Ways of two relations, or of three where there are none.
+    pub(super) fn longer_ways(&self, types: &[ClassIx], from: &[ClassIx]) -> Vec<(Vec<Step>, f32)> {
+        let mut ways: Vec<(ClassIx, Vec<Step>, f32)> = from
+            .iter()
+            .map(|&class| (class, Vec::new(), f32::MAX))
+            .collect();
+        for _ in 0..3 {
+            let mut next = Vec::new();
+            for (class, path, count) in &ways {
+                for (to, step, n) in self.schema.next_to(*class) {
+                    // not straight back
+                    if path.last().is_some_and(|last| *last == (step.0, !step.1)) {
+                        continue;
+                    }
+                    let mut path = path.clone();
+                    path.push(step);
+                    next.push((to, path, count.min(n as f32)));
+                }
+            }
+            next.sort_by(|a, b| b.2.total_cmp(&a.2).then(a.1.cmp(&b.1)));
+            next.truncate(200);
+            let arrived: Vec<(Vec<Step>, f32)> = next
+                .iter()
+                .filter(|(class, path, _)| path.len() > 1 && types.contains(class))
+                .map(|(_, path, count)| (path.clone(), *count))
+                .collect();
+            if !arrived.is_empty() {
+                return arrived;
+            }
+            ways = next;
+        }
+        Vec::new()
+    }
+
+    /// How members of a set may be counted by their ways to another.
+    pub(super) fn counts(
+        &mut self,
+        node: Id,
+        of: Id,
+        via: Option<RelationId>,
+    ) -> Result<Vec<Counted>> {
+        let mut found = Vec::new();
+        let types = self.arena.types(node);
+        let others = self.arena.types(of);
+        if let Node::Side(relation, true) = *self.arena.node(node) {
+            if self.schema.fits(&others, (relation, true)) {
+                let path = Rc::from([(relation, false)]);
+                found.push((Measure::HowMany(path, Some(of)), Vec::new()));
+            }
+            return Ok(found);
+        }
+        if let Some(relation) = via {
+            for forward in [true, false] {
+                let step = (relation, forward);
+                let leads = self.schema.may_lead_to(step, &others);
+                if leads && self.schema.fits(&types, step) {
+                    found.push((Measure::HowMany(Rc::from([step]), Some(of)), Vec::new()));
+                }
+            }
+            return Ok(found);
+        }
+        for bridge in self.bridges(&types, of)?.iter() {
+            let back = bridge.path.iter().rev().map(|&(r, forward)| (r, !forward));
+            let own = vec![
+                (F::bridge, 1.0),
+                (F::bridge_hop, bridge.path.len() as f32 - 1.0),
+                (F::bridge_rare, bridge.rarity),
+            ];
+            found.push((Measure::HowMany(back.collect(), Some(of)), own));
+        }
+        Ok(found)
+    }
+}
