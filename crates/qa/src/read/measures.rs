@@ -72,7 +72,6 @@ impl Search<'_> {
         op: Op,
         ranked: Ranked,
         other: &Cat,
-        _gap: Gap,
         made: &mut Made,
     ) -> Result<()> {
         match (op, other) {

@@ -12,14 +12,13 @@ use wherefore_graph::RelationId;
 use super::arena::{Id, Measure, Node, Ranked};
 use super::chart::{Cat, Made, Search};
 use super::features::Feature as F;
-use super::lang::Gap;
 use super::schema::Kind;
 use crate::error::Result;
 use crate::logic::{Aggregate, Comparison};
 
 impl Search<'_> {
     /// Numbers, comparisons and aggregates.
-    pub(super) fn numbers(&mut self, a: &Cat, b: &Cat, gap: Gap, made: &mut Made) -> Result<()> {
+    pub(super) fn numbers(&mut self, a: &Cat, b: &Cat, made: &mut Made) -> Result<()> {
         match (a, b) {
             (Cat::Relation(r), Cat::Than(is, n)) | (Cat::Than(is, n), Cat::Relation(r)) => {
                 let by = match self.schema.relation(*r).kind {
@@ -229,7 +228,6 @@ impl Search<'_> {
             }
             _ => {}
         }
-        let _ = gap;
         Ok(())
     }
 

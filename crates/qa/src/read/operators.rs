@@ -12,20 +12,14 @@ use wherefore_graph::RelationId;
 use super::arena::{Id, Measure, Node, Ranked};
 use super::chart::{Cat, Made, Search};
 use super::features::Feature as F;
-use super::lang::{Gap, Op};
+use super::lang::Op;
 use super::schema::Kind;
 use crate::error::Result;
 use crate::logic::{Aggregate, Comparison};
 
 impl Search<'_> {
     /// An operator before a part.
-    pub(super) fn operator(
-        &mut self,
-        op: Op,
-        other: &Cat,
-        gap: Gap,
-        made: &mut Made,
-    ) -> Result<()> {
+    pub(super) fn operator(&mut self, op: Op, other: &Cat, made: &mut Made) -> Result<()> {
         match (op, other) {
             (Op::Count, Cat::Set { node, open, .. }) => {
                 if self.is_named(*node) {
@@ -113,7 +107,7 @@ impl Search<'_> {
             }
             (Op::More(greater, degree), Cat::Set { node, .. }) if self.is_choice(*node) => {
                 // `which is longer, the Rhine or the Elbe`
-                self.superlative(Op::Best(greater, degree), Ranked::Nth(1), other, gap, made)?;
+                self.superlative(Op::Best(greater, degree), Ranked::Nth(1), other, made)?;
             }
             (Op::More(greater, degree), Cat::Number(than)) => {
                 let (than, is_number) = (*than, true);
@@ -216,7 +210,6 @@ impl Search<'_> {
             }
             _ => {}
         }
-        let _ = gap;
         Ok(())
     }
 
@@ -238,7 +231,7 @@ impl Search<'_> {
             }
             (Op::More(greater, degree), Cat::Set { node, .. }) if self.is_choice(*node) => {
                 let best = Op::Best(greater, degree);
-                self.superlative(best, Ranked::Nth(1), before, Gap::None, made)?;
+                self.superlative(best, Ranked::Nth(1), before, made)?;
             }
             // `the area of all states combined`
             (Op::Aggregate(aggregate), Cat::Set { node, .. }) => {

@@ -70,7 +70,7 @@ impl Search<'_> {
                 Cat::Superlative(op @ Op::Best(..), ranked),
             ) => {
                 // `which river is the longest`
-                self.superlative(*op, *ranked, &Cat::set(*node), gap, &mut made)?;
+                self.superlative(*op, *ranked, &Cat::set(*node), &mut made)?;
                 made.iter_mut()
                     .for_each(|(_, own)| own.push((F::top_after, 1.0)));
             }
@@ -85,7 +85,7 @@ impl Search<'_> {
                 }
             }
             (Cat::Superlative(op, ranked), other) => {
-                self.superlative(*op, *ranked, other, gap, &mut made)?;
+                self.superlative(*op, *ranked, other, &mut made)?;
             }
             (Cat::Op(Op::Ordinal(n)), Cat::Superlative(op, _)) => {
                 made.push((
@@ -156,7 +156,7 @@ impl Search<'_> {
                     Vec::new(),
                 ));
             }
-            (Cat::Op(op), _) => self.operator(*op, &b.cat, gap, &mut made)?,
+            (Cat::Op(op), _) => self.operator(*op, &b.cat, &mut made)?,
             (_, Cat::Op(op)) => self.operator_after(*op, &a.cat, &mut made)?,
             (Cat::Set { node, .. }, Cat::With(is_or, other)) => {
                 self.conjunction(*node, *is_or, *other, &mut made)?;
@@ -202,7 +202,7 @@ impl Search<'_> {
                     made.push((Cat::set(except), vec![(F::except, 1.0)]));
                 }
             }
-            _ => self.numbers(&a.cat, &b.cat, gap, &mut made)?,
+            _ => self.numbers(&a.cat, &b.cat, &mut made)?,
         }
         Ok(made)
     }
