@@ -136,13 +136,6 @@ impl Proposal {
             _ => false,
         }
     }
-
-    /// What it was weighed by, in words.
-    pub fn told(&self) -> String {
-        let named = features::NAMES.iter().zip(&self.features);
-        let told = named.filter(|(_, v)| **v != 0.0);
-        told.map(|(name, v)| format!("{name} {v:.2} ")).collect()
-    }
 }
 
 /// Readings of a question, best first.

@@ -8,7 +8,8 @@ use wherefore_model::{Embeddings, Encoder};
 
 use super::schema::Schema;
 use crate::error::Result;
-use crate::words::opened;
+use crate::relations::dot;
+use crate::retrieve::relation_vectors;
 
 /// The least cosine at which a word may stand for a relation.
 const LEAST: f32 = 0.42;
@@ -29,12 +30,7 @@ impl fmt::Debug for Near {
 
 impl Near {
     pub(super) fn new(graph: &dyn Graph, encoder: Arc<dyn Encoder>) -> Result<Self> {
-        let mut labels = Vec::with_capacity(graph.relation_bound());
-        for id in 0..graph.relation_bound() {
-            labels.push(opened(&graph.relation_label(RelationId(id as u32))?));
-        }
-        let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
-        let rows = encoder.encode(&labels)?;
+        let rows = relation_vectors(graph, &*encoder)?;
         Ok(Self { encoder, rows })
     }
 
@@ -50,8 +46,4 @@ impl Near {
         found.truncate(MOST);
         Ok(found)
     }
-}
-
-fn dot(a: &[f32], b: &[f32]) -> f32 {
-    a.iter().zip(b).map(|(x, y)| x * y).sum()
 }

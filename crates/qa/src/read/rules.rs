@@ -405,8 +405,7 @@ impl Search<'_> {
             open: None,
         };
         made.push((union, vec![(own, 1.0)]));
-        let names = |id| matches!(self.arena.node(id), Node::Ents(_));
-        if !(is_or || names(a) && names(b)) {
+        if !(is_or || self.is_named(a) && self.is_named(b)) {
             let both = self.arena.add(Node::And(a, b))?;
             made.push((Cat::set(both), vec![(F::conjunction_and, 1.0)]));
         }

@@ -89,6 +89,8 @@ pub(super) struct Schema {
     pub(super) relations: Vec<Relation>,
     class_of: HashMap<EntityId, ClassIx>,
     joins: HashMap<(ClassIx, ClassIx), Vec<(RelationId, u32)>>,
+    /// The same by either class.
+    next_to: HashMap<ClassIx, Vec<(ClassIx, Step, u32)>>,
     /// Relations by a stem of their labels.
     by_stem: HashMap<String, Vec<RelationId>>,
     /// Relations by a group of words that one of their stems is in.
@@ -105,6 +107,7 @@ impl Schema {
             relations: Vec::new(),
             class_of: HashMap::new(),
             joins: HashMap::new(),
+            next_to: HashMap::new(),
             by_stem: HashMap::new(),
             by_group: HashMap::new(),
             classes_by_stem: HashMap::new(),
@@ -128,6 +131,17 @@ impl Schema {
         schema.read_instances(graph)?;
         for joins in schema.joins.values_mut() {
             joins.sort_by_key(|&(relation, count)| (std::cmp::Reverse(count), relation));
+        }
+        for (&(head, tail), joins) in &schema.joins {
+            for &(relation, count) in joins {
+                let on = schema.next_to.entry(head).or_default();
+                on.push((tail, (relation, true), count));
+                let back = schema.next_to.entry(tail).or_default();
+                back.push((head, (relation, false), count));
+            }
+        }
+        for next in schema.next_to.values_mut() {
+            next.sort_by_key(|&(class, step, count)| (std::cmp::Reverse(count), class, step));
         }
         Ok(schema)
     }
@@ -229,6 +243,7 @@ impl Schema {
             return Ok(relation);
         }
         let (mut domain, mut range) = (HashMap::new(), HashMap::new());
+        let mut joined: HashMap<(ClassIx, ClassIx), u32> = HashMap::new();
         let mut kinds = [0usize; 4];
         for triple in graph.with_relation(id)?.take(SAMPLE) {
             let triple = triple?;
@@ -243,11 +258,7 @@ impl Schema {
             for &head in &heads {
                 *domain.entry(head).or_insert(0usize) += 1;
                 for &tail in &tails {
-                    let joins = self.joins.entry((head, tail)).or_default();
-                    match joins.iter_mut().find(|(relation, _)| *relation == id) {
-                        Some((_, count)) => *count += 1,
-                        None => joins.push((id, 1)),
-                    }
+                    *joined.entry((head, tail)).or_insert(0) += 1;
                 }
             }
             for &tail in &tails {
@@ -269,11 +280,9 @@ impl Schema {
             relation.count = store.relation_count(id)?;
         }
         let scale = relation.count as f32 / seen.max(1) as f32;
-        for joins in self.joins.values_mut() {
-            for (r, n) in joins.iter_mut().filter(|(r, _)| *r == id) {
-                debug_assert_eq!(*r, id);
-                *n = (*n as f32 * scale) as u32;
-            }
+        for (pair, n) in joined {
+            let joins = self.joins.entry(pair).or_default();
+            joins.push((id, (n as f32 * scale) as u32));
         }
         relation.is_noun = self.classes.iter().any(|c| c.stems == relation.stems);
         (relation.domain, relation.range) = (domain, range);
@@ -391,21 +400,10 @@ impl Schema {
         self.joins.get(&(head, tail)).map_or(&[], Vec::as_slice)
     }
 
-    /// Classes that some relation joins to a class: class, step towards it from the given one.
-    pub(super) fn next_to(&self, class: ClassIx) -> Vec<(ClassIx, Step, u32)> {
-        let mut found = Vec::new();
-        for (&(head, tail), joins) in &self.joins {
-            for &(relation, count) in joins {
-                if head == class {
-                    found.push((tail, (relation, true), count));
-                }
-                if tail == class {
-                    found.push((head, (relation, false), count));
-                }
-            }
-        }
-        found.sort_by_key(|&(class, step, count)| (std::cmp::Reverse(count), class, step));
-        found
+    /// Classes that some relation joins to a class, most triples first: class, step towards it
+    /// from the given one, triples.
+    pub(super) fn next_to(&self, class: ClassIx) -> &[(ClassIx, Step, u32)] {
+        self.next_to.get(&class).map_or(&[], Vec::as_slice)
     }
 
     /// Relations whose label has this stem, or a word for the same thing.

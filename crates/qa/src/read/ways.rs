@@ -175,9 +175,8 @@ impl Search<'_> {
         to: &[ClassIx],
     ) -> Option<f32> {
         if from.is_empty() {
-            let of = self.schema.relation(relation);
-            let side = if forward { &of.range } else { &of.domain };
-            return side.iter().any(|(c, _)| to.contains(c)).then_some(1.0);
+            let leads = self.schema.may_lead_to((relation, forward), to);
+            return leads.then_some(1.0);
         }
         let mut most = None;
         for &a in from {
@@ -208,7 +207,7 @@ impl Search<'_> {
         for _ in 0..3 {
             let mut next = Vec::new();
             for (class, path, count) in &ways {
-                for (to, step, n) in self.schema.next_to(*class) {
+                for &(to, step, n) in self.schema.next_to(*class) {
                     // not straight back
                     if path.last().is_some_and(|last| *last == (step.0, !step.1)) {
                         continue;

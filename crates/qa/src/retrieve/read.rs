@@ -122,7 +122,7 @@ impl Read {
                 .first()
                 .map(|r| r.unused.clone())
                 .unwrap_or_default(),
-            alternatives: alternatives(readings, graph)?,
+            alternatives: alternatives(readings.iter(), graph)?,
             ..ScoredTriples::default()
         })
     }
@@ -179,12 +179,8 @@ impl Retriever for Read {
         if scored.form.is_none() {
             return self.refused(&readings, &topics, graph);
         }
-        let others: Vec<Proposal> = readings
-            .iter()
-            .filter(|r| r.came != chosen.came && r.unused.is_empty() && r.is_answer())
-            .cloned()
-            .collect();
-        scored.alternatives = alternatives(&others, graph)?;
+        let others = (readings.iter()).filter(|r| r.came != chosen.came && r.unused.is_empty());
+        scored.alternatives = alternatives(others, graph)?;
         scored.unused = chosen.passed_over.clone();
         Ok(scored)
     }
@@ -205,11 +201,17 @@ fn share(of: &Proposal, readings: &[Proposal]) -> f32 {
     (1.0 / sum.max(1.0)).clamp(0.0, 1.0)
 }
 
-fn alternatives(readings: &[Proposal], graph: &dyn Graph) -> Result<Vec<Alternative>> {
+fn alternatives<'r>(
+    readings: impl Iterator<Item = &'r Proposal>,
+    graph: &dyn Graph,
+) -> Result<Vec<Alternative>> {
     let mut told: Vec<Alternative> = Vec::new();
-    for reading in readings.iter().filter(|r| r.is_answer()) {
+    for reading in readings.filter(|r| r.is_answer()) {
+        if told.len() == ALTERNATIVES {
+            break;
+        }
         let english = reading.form.english(graph)?;
-        if told.len() < ALTERNATIVES && !told.iter().any(|a| a.reading == english) {
+        if !told.iter().any(|a| a.reading == english) {
             told.push(Alternative {
                 number: reading.number,
                 reading: english,
