@@ -511,17 +511,21 @@ Examples:
   wherefore train gnn2r --graph 2h-kb --questions PQ-2H.train.txt --valid PQ-2H.valid.txt --out ckpt
   wherefore train relation-plan --graph metaqa --questions qa_dev.txt --out ckpt
   wherefore train amar --graph freebase --questions train.jsonl --llm smollm2.gguf --out ckpt
-  wherefore train distance-mlp --graph freebase --questions train.jsonl --labels labels.jsonl --out ckpt")]
+  wherefore train distance-mlp --graph freebase --questions train.jsonl --labels labels.jsonl --out ckpt
+  wherefore train read --on geo geo.jsonl --on films films.jsonl --out weights.toml")]
 pub(crate) struct Train {
     /// The method
-    #[arg(value_name = "METHOD", value_parser = ["qr-gat", "gnn2r", "distance-mlp", "pna", "pna-relations", "relation-plan", "relations", "amar"])]
+    #[arg(value_name = "METHOD", value_parser = ["qr-gat", "gnn2r", "distance-mlp", "pna", "pna-relations", "relation-plan", "relations", "amar", "read"])]
     pub(crate) method: String,
     /// A graph folder, or `@toy`; none where each question brings its own graph
     #[arg(long)]
     pub(crate) graph: Option<String>,
     /// Questions to learn from, in any format of `wherefore eval`; repeatable
-    #[arg(long, value_name = "FILE", required = true, num_args = 1..)]
+    #[arg(long, value_name = "FILE", required_unless_present = "on", num_args = 1..)]
     pub(crate) questions: Vec<PathBuf>,
+    /// For `read`: a graph and questions over it; repeatable
+    #[arg(long, num_args = 2, value_names = ["GRAPH", "FILE"], conflicts_with_all = ["graph", "questions"])]
+    pub(crate) on: Vec<String>,
     /// Questions to judge by; a tenth of the others, drawn by the seed, if none are given
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub(crate) valid: Vec<PathBuf>,
@@ -532,7 +536,7 @@ pub(crate) struct Train {
     /// `id` and `paths`
     #[arg(long, value_name = "FILE")]
     pub(crate) labels: Option<PathBuf>,
-    /// The checkpoint's folder
+    /// The checkpoint's folder; for `read` a file of weights
     #[arg(long, value_name = "CKPT")]
     pub(crate) out: PathBuf,
     /// Settings, as a TOML file
@@ -553,7 +557,7 @@ pub(crate) struct Train {
     /// Where to compute: `cpu`, `cuda` or `cuda:N`
     #[arg(long, value_name = "DEVICE", default_value = "cpu")]
     pub(crate) device: String,
-    /// Begin with the weights of this checkpoint
+    /// Begin with the weights of this checkpoint, or of this file for `read`
     #[arg(long, value_name = "CKPT")]
     pub(crate) init: Option<PathBuf>,
     /// Begin anew, whatever a stopped training left

@@ -203,3 +203,70 @@ proptest! {
         prop_assert!(begun.elapsed().as_secs() < 10, "{text}");
     }
 }
+
+#[test]
+fn a_graph_without_classes_is_read() {
+    let graph = MemoryGraph::from_names([
+        ("Heat", "directed_by", "Mann"),
+        ("Heat", "starred_actors", "Pacino"),
+        ("Heat", "starred_actors", "Kilmer"),
+        ("Heat", "release_year", "1995"),
+        ("Ali", "directed_by", "Mann"),
+        ("Ali", "starred_actors", "Smith"),
+        ("Ali", "release_year", "2001"),
+        ("Tombstone", "directed_by", "Cosmatos"),
+        ("Tombstone", "starred_actors", "Kilmer"),
+        ("Tombstone", "release_year", "1993"),
+    ]);
+    let pipeline = pipeline();
+    let read: &[(&str, &[&str])] = &[
+        ("which movies did Mann direct", &["Ali", "Heat"]),
+        ("who starred in the movie Heat", &["Kilmer", "Pacino"]),
+        ("when was Tombstone released", &["1993"]),
+        (
+            "the films starred by Kilmer were directed by who",
+            &["Cosmatos", "Mann"],
+        ),
+        ("which films share actors with Heat", &["Tombstone"]),
+        (
+            "who starred in the films directed by the director of Ali",
+            &["Kilmer", "Pacino"],
+        ),
+    ];
+    for (question, wanted) in read {
+        let answer = ask(&pipeline, &graph, question);
+        let told = (&answer.reading, &answer.reason);
+        assert_eq!(names(&answer), *wanted, "{question}: {told:?}");
+    }
+    let refused = ask(&pipeline, &graph, "who blorped Heat");
+    assert_eq!(refused.status, Status::Abstained);
+}
+
+#[test]
+fn values_behind_nodes_without_a_name_are_read() {
+    let mut lines = Vec::new();
+    for (name, node, price) in [
+        ("Falcon", "m.0aa1", "999"),
+        ("Sparrow", "m.0aa2", "750"),
+        ("Wren", "m.0aa3", "310"),
+    ] {
+        lines.push((name, "type", "laptop"));
+        lines.push((name, "price", node));
+        lines.push((node, "amount", price));
+        lines.push((node, "currency", "EUR"));
+    }
+    let graph = MemoryGraph::from_names(lines);
+    let pipeline = pipeline();
+    let read: &[(&str, &[&str])] = &[
+        ("What is the price of Falcon?", &["999"]),
+        ("Which laptop is the cheapest?", &["Wren"]),
+        ("Which laptops cost less than 800?", &["Sparrow", "Wren"]),
+        ("What currency is the price of Wren in?", &["EUR"]),
+    ];
+    for (question, wanted) in read {
+        let answer = ask(&pipeline, &graph, question);
+        let told = (&answer.reading, &answer.reason);
+        assert_eq!(names(&answer), *wanted, "{question}: {told:?}");
+        assert!(answer.evidence.iter().all(|e| e.verified), "{question}");
+    }
+}

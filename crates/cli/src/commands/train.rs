@@ -6,12 +6,14 @@ use anyhow::Context;
 use serde_json::{Map, json};
 use wherefore::model::tensor::{Device, device};
 use wherefore::model::{distance_mlp, pna, qr_gat};
+use wherefore::read::Weights;
+use wherefore_lab::aside;
 use wherefore_lab::questions::{self, GoldQuestion};
 use wherefore_lab::supervise::ShortestPaths;
 use wherefore_lab::sweep;
 use wherefore_lab::train::{
-    self, AmarTrainConfig, Gnn2rTrainConfig, Labels, Pupil, RelationPlanTrainConfig,
-    RelationTrainConfig, Settings, Task, TrainConfig,
+    self, AmarTrainConfig, Gnn2rTrainConfig, Labels, Lesson, Pupil, ReadTrainConfig,
+    RelationPlanTrainConfig, RelationTrainConfig, Settings, Task, TrainConfig,
 };
 
 use crate::args::Train;
@@ -95,6 +97,7 @@ pub(crate) fn run(args: &Train, output: &Output) -> anyhow::Result<Exit> {
                 })
             })
         }
+        "read" => reader(args, output),
         "distance-mlp" => network::<distance_mlp::Network>(args, config(args)?, output),
         "pna" => network::<pna::Network>(args, config(args)?, output),
         "pna-relations" => {
@@ -104,6 +107,80 @@ pub(crate) fn run(args: &Train, output: &Output) -> anyhow::Result<Exit> {
         }
         _ => network::<qr_gat::Network>(args, config(args)?, output),
     }
+}
+
+/// Fits the weights of the reader.
+fn reader(args: &Train, output: &Output) -> anyhow::Result<Exit> {
+    let config: ReadTrainConfig = config(args)?;
+    config.check()?;
+    let mut lessons = Vec::new();
+    match &args.graph {
+        Some(graph) => lessons.push((graph.clone(), args.questions.clone())),
+        None if args.on.is_empty() => {
+            anyhow::bail!("`train read` needs a graph: `--graph GRAPH`, or `--on GRAPH FILE`")
+        }
+        None => {
+            let pairs = args.on.chunks_exact(2);
+            lessons.extend(pairs.map(|on| (on[0].clone(), vec![PathBuf::from(&on[1])])));
+        }
+    }
+    let mut read_in = Vec::new();
+    for (graph, files) in &lessons {
+        let questions = read(files, args)?;
+        let graph = open_for(
+            Some(graph),
+            questions.iter(),
+            &files[0],
+            args.consent.trust(),
+        )?;
+        read_in.push((graph, questions));
+    }
+    let lessons: Vec<Lesson<'_>> = read_in
+        .iter()
+        .map(|(graph, questions)| Lesson {
+            graph: graph.as_ref(),
+            questions,
+        })
+        .collect();
+    let start = match &args.init {
+        None => Weights::shipped().clone(),
+        Some(path) => Weights::read(&super::read_text(path, 1 << 20)?)
+            .map_err(anyhow::Error::msg)
+            .with_context(|| format!("cannot use the weights `{}`", path.display()))?,
+    };
+    let mut bar = Some(Progress::begin("reading", output));
+    let (weights, rounds) = train::reading(&lessons, &start, &config, |done, total, round| {
+        if let Some(bar) = &bar {
+            bar.at(done as u64, Some(total as u64), Unit::Count("questions"));
+        }
+        if let Some(r) = round {
+            bar = None;
+            output.note(
+                &format!("round {}", r.round),
+                &format!(
+                    "the first reading is right for {} of {}, some reading for {}",
+                    r.first, r.questions, r.found
+                ),
+            );
+            if r.round < config.rounds {
+                bar = Some(Progress::begin("reading", output));
+            }
+        }
+    })?;
+    drop(bar);
+    aside::write(&args.out, weights.written())
+        .with_context(|| format!("cannot write the weights `{}`", args.out.display()))?;
+    if output.json {
+        output.print_json(&json!({ "out": args.out, "rounds": rounds }))?;
+        return Ok(Exit::Done);
+    }
+    output.print(&format!("{}\n", args.out.display()))?;
+    let weights = args.out.display();
+    output.note(
+        "next",
+        &format!("set `retrieve.weights = \"{weights}\"` with the method `read`"),
+    );
+    Ok(Exit::Done)
 }
 
 /// Trains a network that scores neighbourhoods.

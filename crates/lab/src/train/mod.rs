@@ -2,7 +2,7 @@
 //!
 //! [`network`] trains QR-GAT, the distance scorer and PNA, [`relation_plan`] the path writer,
 //! [`gnn2r`] both steps of GNN2R, [`relations`] AMAR's relation retriever, and [`amar()`] the network
-//! that writes forms. All networks go through one loop, `course.rs`. The neighbourhood of every
+//! that writes forms; [`reading()`] fits the weights of the reader. All networks go through one loop, `course.rs`. The neighbourhood of every
 //! question is cut out once (`examples.rs`). Order, dropout and initial weights follow from the seed.
 //! All that a stopped run needs to go on lies in `CKPT.training`, which goes when the training has
 //! come to its end.
@@ -14,6 +14,7 @@ mod examples;
 mod gnn2r;
 mod judge;
 mod labels;
+mod reading;
 mod relation_pairs;
 mod relation_plan;
 mod relation_tuning;
@@ -44,6 +45,7 @@ pub use gnn2r::{
 };
 pub use judge::Judged;
 pub use labels::{Labels, Refined, Supervision};
+pub use reading::{Lesson, ReadRound, ReadTrainConfig, reading};
 pub use relation_pairs::{PairTrainConfig, RankedPairs};
 pub use relation_plan::{JudgedPlan, RelationPlanTrainConfig, TrainedPlan, relation_plan};
 pub use relation_tuning::TuneConfig;

@@ -1,5 +1,7 @@
 //! Parts that words stand for by themselves: names, classes, relations, numbers, operators.
 
+use std::rc::Rc;
+
 use hashbrown::HashMap;
 use wherefore_graph::names::normalise;
 use wherefore_graph::{EntityId, NameMatch, RelationId};
@@ -8,7 +10,8 @@ use super::arena::{Node, Ranked};
 use super::chart::{Anchor, Cat, Search, sorted};
 use super::features::Feature as F;
 use super::lang::Op;
-use super::schema::{Class, ClassIx, Kind, kind_of};
+use super::schema::{Class, ClassIx, Kind, entity_kind};
+use super::unnamed::is_doubtful;
 use crate::error::Result;
 use crate::link::Link;
 use crate::link::nationalities::country;
@@ -38,8 +41,10 @@ impl Search<'_> {
         self.phrase_anchors(&mut found)?;
         self.operator_anchors(&mut found);
         self.number_anchors(&mut found)?;
+        self.chain_anchors(&mut found);
         self.near_anchors(&mut found)?;
-        self.price_of_passing_over(&found);
+        self.unnamed_anchors(&mut found)?;
+        self.price_of_passing_over(&found)?;
         self.asked = self.asked_for(&found);
         Ok(found)
     }
@@ -118,7 +123,7 @@ impl Search<'_> {
                 continue;
             }
             let types = self.schema.types_of(self.graph, entity)?;
-            let kind = kind_of(&self.graph.entity_term(entity)?);
+            let kind = entity_kind(entity, self.graph)?;
             if kind == Kind::Number && self.graph.degree(entity)? == 0 {
                 continue;
             }
@@ -146,7 +151,7 @@ impl Search<'_> {
             let mut own = vec![
                 (F::name_rare, (most / degree).ln()),
                 (F::name, 1.0),
-                (F::name_word, (slots.1 - slots.0) as f32),
+                (F::name_word, (to - from) as f32),
                 (F::name_namesakes, (entities.len() as f32).ln()),
             ];
             if named.unsure > 0.0 {
@@ -281,6 +286,28 @@ impl Search<'_> {
         Ok(())
     }
 
+    /// Words that mean several steps: `grandmother`.
+    fn chain_anchors(&self, found: &mut Vec<Anchor>) {
+        for slot in 0..self.words.slots.len() {
+            let at = self.words.slots[slot];
+            let steps = self.lang.chain(&self.words.all[at].stem);
+            let known = |step: &String| {
+                let all = self.schema.relations_with(step, self.lang).into_iter();
+                let whole = |r: &RelationId| self.schema.relation(*r).stems.len() == 1;
+                all.filter(whole).min()
+            };
+            let steps: Option<Rc<[RelationId]>> = steps.iter().map(known).collect();
+            if let Some(steps) = steps.filter(|s| !s.is_empty()) {
+                found.push(Anchor {
+                    slots: (slot, slot + 1),
+                    words: (at, at + 1),
+                    cat: Cat::Chain(steps),
+                    own: vec![(F::relation, 1.0)],
+                });
+            }
+        }
+    }
+
     /// Relations that words come near to, where nothing else is known of the words.
     fn near_anchors(&mut self, found: &mut Vec<Anchor>) -> Result<()> {
         for slot in 0..self.words.slots.len() {
@@ -311,7 +338,9 @@ impl Search<'_> {
         mut own: Vec<(F, f32)>,
         found: &mut Vec<Anchor>,
     ) -> Result<()> {
-        if self.schema.relation(relation).is_noun {
+        let last = &self.words.all[words.1 - 1].lower;
+        let is_verb = self.schema.is_untyped && self.lang.is_participle(last);
+        if self.schema.relation(relation).is_noun || is_verb {
             return Ok(());
         }
         own.push((F::relation_named_as_class, 1.0));
@@ -477,7 +506,7 @@ impl Search<'_> {
         asked
     }
 
-    fn price_of_passing_over(&mut self, found: &[Anchor]) {
+    fn price_of_passing_over(&mut self, found: &[Anchor]) -> Result<()> {
         for slot in 0..self.words.slots.len() {
             let word = &self.words.all[self.words.slots[slot]];
             let here = found
@@ -490,15 +519,16 @@ impl Search<'_> {
                     && (a.slots.0..a.slots.1).contains(&slot)
             };
             if found.iter().any(|a| asks(&a)) {
-                self.skip[slot] = F::skip_silent;
+                self.skip[slot] = F::skip_asking;
                 continue;
             }
             for anchor in here {
                 match &anchor.cat {
+                    Cat::Op(Op::Share) => price = F::skip_light,
                     Cat::Op(_) | Cat::Superlative(..) => price = F::skip_operator,
                     Cat::Number(_) => price = F::skip_number,
                     Cat::Set { node, .. } if matches!(self.arena.node(*node), Node::Ents(_)) => {
-                        named = true;
+                        named |= !(self.schema.is_untyped && is_doubtful(anchor));
                     }
                     _ if price == F::skip_unknown => price = F::skip_word,
                     _ => {}
@@ -507,13 +537,45 @@ impl Search<'_> {
             if named && !matches!(price, F::skip_number | F::skip_operator) {
                 price = F::skip_name;
             }
+            if price == F::skip_unknown
+                && self.schema.is_untyped
+                && self.describes(slot)
+                && self.near.knows(&word.lower)?
+            {
+                price = F::skip_modifier;
+            }
             if word.is_light && matches!(price, F::skip_unknown | F::skip_word) {
-                price = F::skip_light;
+                price = self.price_of_light(slot, found);
             }
             if word.is_silent {
                 price = F::skip_silent;
             }
             self.skip[slot] = price;
         }
+        Ok(())
+    }
+
+    /// A word of little meaning may be the graph's own word for a relation, or part of it.
+    fn price_of_light(&self, slot: usize, found: &[Anchor]) -> F {
+        let says = |a: &Anchor, f: F| a.own.iter().any(|(own, v)| *own == f && *v > 0.0);
+        let mut price = F::skip_light;
+        for anchor in found {
+            if anchor.slots == (slot, slot + 1)
+                && matches!(anchor.cat, Cat::Relation(_))
+                && !says(anchor, F::relation_group)
+                && !says(anchor, F::relation_soft)
+            {
+                if !says(anchor, F::relation_missing) {
+                    return F::skip_word;
+                }
+                price = F::skip_light_said;
+            }
+        }
+        price
+    }
+
+    /// Whether a word stands right before another that says something.
+    fn describes(&self, slot: usize) -> bool {
+        self.words.slots.get(slot + 1) == Some(&(self.words.slots[slot] + 1))
     }
 }

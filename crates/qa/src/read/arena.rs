@@ -8,7 +8,7 @@ use std::rc::Rc;
 use hashbrown::HashMap;
 use wherefore_graph::{EntityId, Graph, RelationId, Term, edges_by_relation};
 
-use super::schema::{ClassIx, Kind, Schema, Step, kind_of, number_of};
+use super::schema::{ClassIx, Kind, Schema, Step, entity_kind, number_of};
 use crate::error::Result;
 use crate::logic::{Aggregate, Comparison};
 
@@ -19,6 +19,8 @@ pub(super) type Id = u32;
 const MAX_EDGES: usize = 600_000;
 /// Most members of a set that is computed.
 const MAX_SET: usize = 100_000;
+/// Most triples of a relation whose heads or tails are all read.
+const MAX_SIDE: usize = 20_000;
 /// Members of a set whose classes are looked at.
 const TYPED: usize = 16;
 
@@ -45,6 +47,8 @@ pub(super) enum Ranked {
 pub(super) enum Node {
     /// These, sorted.
     Ents(Rc<[EntityId]>),
+    /// What the noun at a slot means, of which the graph has no word.
+    Whatever(u8),
     /// Whatever is of a class.
     Class(ClassIx),
     /// All heads of a relation, or all tails.
@@ -148,11 +152,12 @@ impl<'g> Arena<'g> {
                     }
                 }
                 let kind = match all.first() {
-                    Some(&entity) => kind_of(&self.graph.entity_term(entity)?),
+                    Some(&entity) => entity_kind(entity, self.graph)?,
                     None => Kind::Thing,
                 };
                 (found.into(), kind)
             }
+            Node::Whatever(_) => (none, Kind::Thing),
             Node::Class(class) => (Rc::from([*class]), Kind::Thing),
             Node::Side(relation, tails) => self.ends((*relation, *tails)),
             Node::Join(step, _) => self.ends(*step),
@@ -214,11 +219,16 @@ impl<'g> Arena<'g> {
         })
     }
 
-    fn step(
-        &mut self,
-        from: &[EntityId],
-        (relation, forward): Step,
-    ) -> Result<Option<Vec<EntityId>>> {
+    fn step(&mut self, from: &[EntityId], step: Step) -> Result<Option<Vec<EntityId>>> {
+        let (relation, forward) = match self.schema.steps(step)[..] {
+            [first, second] => {
+                return match self.step(from, first)? {
+                    Some(between) => self.step(&between, second),
+                    None => Ok(None),
+                };
+            }
+            _ => step,
+        };
         let mut found = Vec::new();
         for &entity in from {
             let row = match forward {
@@ -285,6 +295,27 @@ impl<'g> Arena<'g> {
         }
     }
 
+    /// The step that led to a set.
+    pub(super) fn last_step(&self, id: Id) -> Option<Step> {
+        match *self.node(id) {
+            Node::Join(step, _) => Some(step),
+            Node::Except(of, _) => self.last_step(of),
+            _ => None,
+        }
+    }
+
+    /// Whether a set comes from names of the question.
+    fn is_grounded(&self, id: Id) -> bool {
+        match *self.node(id) {
+            Node::Ents(_) => true,
+            Node::Join(_, of) | Node::Except(of, _) => self.is_grounded(of),
+            Node::Top(of, ..) | Node::Where(of, ..) => self.is_grounded(of),
+            Node::And(a, b) => self.is_grounded(a) || self.is_grounded(b),
+            Node::Or(a, b) => self.is_grounded(a) && self.is_grounded(b),
+            _ => false,
+        }
+    }
+
     /// Whether the values of a measure are times.
     pub(super) fn is_time(&self, by: &Measure) -> bool {
         match by {
@@ -302,6 +333,16 @@ impl<'g> Arena<'g> {
             for &entity in all {
                 self.edges += 1;
                 if self.schema.types_of(self.graph, entity)?.contains(&class) {
+                    kept.push(entity);
+                }
+            }
+            return Ok((self.edges <= MAX_EDGES).then_some(kept));
+        }
+        if let Node::Side(relation, tails) = self.nodes[set as usize] {
+            let mut kept = Vec::new();
+            for &entity in all {
+                self.edges += 1;
+                if self.has_edge(entity, (relation, !tails))? {
                     kept.push(entity);
                 }
             }
@@ -347,12 +388,18 @@ impl<'g> Arena<'g> {
         };
         Ok(match node {
             Node::Ents(all) => Meaning::Set(Rc::clone(all)),
+            Node::Whatever(_) => Meaning::Unknown,
             Node::Class(class) => set(self.class(*class)?),
+            Node::Side(relation, _) if self.schema.relation(*relation).count > MAX_SIDE => {
+                Meaning::Unknown
+            }
             Node::Side(relation, tails) => {
                 let mut found = Vec::new();
-                for triple in self.graph.with_relation(*relation)?.take(MAX_SET) {
+                let steps = self.schema.steps((*relation, !tails));
+                let (relation, tails) = (steps[0].0, !steps[0].1);
+                for triple in self.graph.with_relation(relation)?.take(MAX_SET) {
                     let triple = triple?;
-                    found.push(if *tails { triple.tail } else { triple.head });
+                    found.push(if tails { triple.tail } else { triple.head });
                 }
                 self.edges += found.len();
                 let whole = found.len() < MAX_SET && self.edges <= MAX_EDGES;
@@ -360,13 +407,17 @@ impl<'g> Arena<'g> {
                 found.dedup();
                 set(whole.then_some(found))
             }
+            // nothing tells the parts of such a graph apart: most of them are far too large
+            Node::Join(_, of) if self.schema.is_untyped && !self.is_grounded(*of) => {
+                Meaning::Unknown
+            }
             Node::Join(step, of) => match self.members(*of)? {
                 Some(from) => set(self.step(&from, *step)?),
                 None => Meaning::Unknown,
             },
             Node::And(a, b) => {
                 let (of, filter) = match self.nodes[*a as usize] {
-                    Node::Class(_) => (*b, *a),
+                    Node::Class(_) | Node::Side(..) => (*b, *a),
                     _ => (*a, *b),
                 };
                 match self.members(of)? {
@@ -495,14 +546,20 @@ impl<'g> Arena<'g> {
             return Ok(true);
         };
         for &entity in all.iter().take(TYPED) {
-            if self
-                .step(&[entity], step)?
-                .is_none_or(|found| !found.is_empty())
-            {
+            if self.has_edge(entity, step)? {
                 return Ok(true);
             }
         }
         Ok(false)
+    }
+
+    fn has_edge(&self, entity: EntityId, step: Step) -> Result<bool> {
+        let (relation, forward) = self.schema.steps(step)[0];
+        let row = match forward {
+            true => self.graph.outgoing(entity)?,
+            false => self.graph.incoming(entity)?,
+        };
+        Ok(!edges_by_relation(&row, relation).is_empty())
     }
 }
 

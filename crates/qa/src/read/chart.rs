@@ -46,6 +46,8 @@ pub(super) enum Cat {
         open: Option<RelationId>,
     },
     Relation(RelationId),
+    /// `grandmother`.
+    Chain(Rc<[RelationId]>),
     Number(Id),
     Op(Op),
     /// `longest`, `second longest`.
@@ -83,6 +85,8 @@ pub(super) enum Cat {
     With(bool, Id),
     /// `or after 2010`: whether it is `or`.
     WithThan(bool, Comparison, Id),
+    /// `share an actor with`.
+    Sharing(RelationId),
     /// `average age`.
     Aggregated(Aggregate, RelationId),
     /// `in descending order of age`.
@@ -107,6 +111,8 @@ pub(super) struct Item {
     pub(super) derivation: Rc<Derivation>,
     /// First word and the one after the last that it uses.
     pub(super) words: (usize, usize),
+    /// A noun that the graph has no word for says what it is.
+    pub(super) is_headed: bool,
     /// Slots that it passes over.
     pub(super) skipped: u64,
     /// By what the answer is to be ordered, the greatest first.
@@ -218,6 +224,7 @@ impl<'g> Search<'g> {
                 own: anchor.own.clone(),
             }),
             words: anchor.words,
+            is_headed: self.is_unnamed(&anchor.cat),
             skipped: 0,
             order: None,
         }
@@ -290,6 +297,7 @@ impl<'g> Search<'g> {
             return Ok(());
         }
         let order = a.order.or(b.order);
+        let headed = self.is_unnamed(&a.cat) || self.is_unnamed(&b.cat);
         for (cat, own) in self.combine(a, b)? {
             let order = match (&cat, &a.cat, &b.cat) {
                 (Cat::Set { .. }, Cat::Set { .. }, Cat::Ordered(Some(by), first))
@@ -298,6 +306,7 @@ impl<'g> Search<'g> {
                 }
                 _ => order,
             };
+            let is_set = matches!(cat, Cat::Set { .. });
             found.push(Item {
                 cat,
                 score: a.score + b.score + self.weigh(&own),
@@ -309,6 +318,7 @@ impl<'g> Search<'g> {
                     own,
                 }),
                 words: (a.words.0.min(b.words.0), a.words.1.max(b.words.1)),
+                is_headed: headed && is_set,
                 skipped: a.skipped | b.skipped,
                 order,
             });
@@ -319,8 +329,8 @@ impl<'g> Search<'g> {
     /// The best of a cell, each once; sets that are empty weigh less.
     fn kept(&mut self, mut found: Vec<Item>) -> Result<Vec<Item>> {
         found.sort_by(|a, b| b.score.total_cmp(&a.score));
-        let mut seen: hashbrown::HashSet<Cat> = hashbrown::HashSet::new();
-        found.retain(|item| seen.insert(item.cat.clone()));
+        let mut seen: hashbrown::HashSet<(Cat, bool)> = hashbrown::HashSet::new();
+        found.retain(|item| seen.insert((item.cat.clone(), item.is_headed)));
         let mut counts: HashMap<Discriminant<Cat>, usize> = HashMap::new();
         let mut kept = Vec::new();
         for mut item in found {
@@ -335,6 +345,7 @@ impl<'g> Search<'g> {
             *count += 1;
             if let Cat::Set { node, .. } = item.cat
                 && !self.is_spent()
+                && !matches!(self.arena.node(node), Node::Class(_) | Node::Side(..))
                 && !(self.is_yes_no
                     && matches!(self.arena.node(node), Node::And(..) | Node::Where(..)))
                 && let Meaning::Set(members) = self.arena.meaning(node)?

@@ -1,6 +1,6 @@
 //! Parts of the whole question as readings.
 
-use super::arena::{Id, Meaning, Node};
+use super::arena::{Id, Meaning, Measure, Node};
 use super::chart::{Cat, Item, Search, Weighed};
 use super::features::Feature as F;
 use super::lang::Op;
@@ -12,6 +12,7 @@ impl Search<'_> {
     pub(super) fn close(&mut self, item: &Item) -> Result<Weighed> {
         let mut closed = Vec::new();
         match &item.cat {
+            Cat::Set { open: None, .. } if self.is_unnamed(&item.cat) => {}
             Cat::Set { node, open, .. } => {
                 let mut own = Vec::new();
                 let mut node = *node;
@@ -28,16 +29,28 @@ impl Search<'_> {
                     closed.push((self.arena.add(Node::Any(node))?, own));
                     return Ok(closed);
                 }
+                if self.is_named(node) && self.schema.is_untyped {
+                    // `who is from France`
+                    for (step, rarity) in self.ways_from(node)? {
+                        let join = self.arena.add(Node::Join(step, node))?;
+                        let mut own = vec![(F::bridge, 1.0), (F::bridge_rare, rarity)];
+                        own.push((F::answer_is_around, 1.0));
+                        self.fit_to_asking(join, &mut own);
+                        closed.push((join, own));
+                    }
+                }
                 self.fit_to_asking(node, &mut own);
                 match self.arena.node(node) {
                     Node::Ents(_) => own.push((F::answer_is_name, 1.0)),
                     Node::Class(_) | Node::Side(..) => own.push((F::answer_is_class, 1.0)),
                     _ => {}
                 }
-                if let Meaning::Set(members) = self.arena.meaning(node)?
-                    && members.is_empty()
-                {
-                    own.push((F::empty_answer, 1.0));
+                match self.arena.meaning(node)? {
+                    Meaning::Set(members) if members.is_empty() => {
+                        own.push((F::empty_answer, 1.0));
+                    }
+                    Meaning::Unknown => own.push((F::unknown_answer, 1.0)),
+                    _ => {}
                 }
                 closed.push((node, own));
             }
@@ -60,9 +73,35 @@ impl Search<'_> {
                 }
                 closed.push((*node, own));
             }
+            // `who earns more than 50000`, `who is the oldest`: whatever has that
+            Cat::Filter(by, is, than) if !self.is_yes_no => {
+                if let Some(of) = self.whoever(by)? {
+                    let node = Node::Where(of, by.clone(), *is, *than);
+                    closed.push((self.arena.add(node)?, vec![(F::subject_unsaid, 1.0)]));
+                }
+            }
+            Cat::Top(greatest, by, ranked) if !self.is_yes_no => {
+                if let Some(of) = self.whoever(by)? {
+                    let node = Node::Top(of, by.clone(), *greatest, *ranked);
+                    closed.push((self.arena.add(node)?, vec![(F::subject_unsaid, 1.0)]));
+                }
+            }
             _ => {}
         }
         Ok(closed)
+    }
+
+    /// What may be meant by nothing but `who` or `what`: the things that are measured so.
+    fn whoever(&mut self, by: &Measure) -> Result<Option<Id>> {
+        let (Measure::Path(path) | Measure::HowMany(path, _)) = by;
+        let Some(&(relation, true)) = path.first() else {
+            return Ok(None);
+        };
+        let of = match self.schema.relation(relation).domain.first() {
+            Some(&(class, _)) => Node::Class(class),
+            None => Node::Side(relation, false),
+        };
+        self.arena.add(of).map(Some)
     }
 
     pub(super) fn fit_to_asking(&mut self, node: Id, own: &mut Vec<(F, f32)>) {

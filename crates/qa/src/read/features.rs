@@ -1,5 +1,6 @@
 //! What readings are weighed by: named features, and one file of weights.
 
+use std::path::Path;
 use std::rc::Rc;
 use std::sync::OnceLock;
 
@@ -19,13 +20,13 @@ macro_rules! features {
 
 features! {
     // words that no part accounts for
-    skip_unknown, skip_word, skip_name, skip_number, skip_operator, skip_silent, skip_light,
+    skip_unknown, skip_word, skip_name, skip_number, skip_operator, skip_silent, skip_light, skip_light_said, skip_modifier, skip_asking,
     // names
     name, name_word, name_rare, name_unsure, name_namesakes, name_lower, name_literal, name_number, name_prominent,
     // classes and relations
     class, class_group, class_missing, relation, relation_group, relation_missing, relation_missing_extreme, relation_only_extreme, relation_soft, preposition, preposition_differs,
     relation_named_as_class, value_named_as_class,
-    compound,
+    compound, unnamed, unnamed_far, named_otherwise, role,
     // joins: relation or set first, what stands between, along or against the relation
     join_r_none_along, join_r_none_against, join_r_of_along, join_r_of_against,
     join_r_by_along, join_r_by_against, join_r_in_along, join_r_in_against,
@@ -34,9 +35,9 @@ features! {
     join_s_by_along, join_s_by_against, join_s_in_along, join_s_in_against,
     join_s_with_along, join_s_with_against,
     // unspoken ways
-    bridge, bridge_hop, bridge_rare, bridge_left, bridge_alike, join_bridge, detour, join_apart, join_after_phrase, attached_far, noun_against,
+    bridge, bridge_hop, bridge_rare, bridge_left, bridge_alike, join_bridge, detour, detour_said, sharing, join_apart, join_after_phrase, attached_far, noun_against, picked_against,
     // sets with sets
-    and, apposition, open, merged, confirmed, conjunction_and, conjunction_or, conjunction_union, pair_and,
+    and, apposition, open, merged, merged_apart, confirmed, said_twice, conjunction_and, conjunction_or, conjunction_union, pair_and,
     except, under,
     // extremes
     top_measure, top_rank, top_relation, top_other, top_count, top_all, top_after, number_disagrees, ordinal,
@@ -45,11 +46,11 @@ features! {
     // numbers
     aggregate, count_set, count_value, how_measure, how_rank, value_extreme,
     // places and times that are asked for
-    asked_for_another, asks_place, asks_time, place_mismatch, time_mismatch, person_mismatch,
+    asked_for_another, asks_place, asks_place_said, asks_time, place_mismatch, time_mismatch, person_mismatch,
     // what is computed
-    empty, empty_answer,
+    empty, empty_answer, unknown_answer,
     // the whole
-    answer_is_name, answer_is_class, truth, truth_missed, order, exists,
+    answer_is_name, answer_is_around, answer_is_class, truth, truth_missed, order, exists, subject_unsaid,
 }
 
 /// A weight for each feature.
@@ -66,6 +67,17 @@ impl Weights {
         })
     }
 
+    /// Reads the file at a path.
+    pub fn load(path: &Path) -> crate::error::Result<Self> {
+        let read = std::fs::read_to_string(path).map_err(|e| e.to_string());
+        read.and_then(|text| Self::read(&text))
+            .map_err(|fault| crate::error::Error::BadSetting {
+                name: "retrieve.weights",
+                value: format!("{}: {fault}", path.display()),
+                wanted: "a file of lines `feature = weight`, as `wherefore train read` writes it",
+            })
+    }
+
     /// Reads a file of lines `feature = weight`. Features that it does not name weigh nothing.
     pub fn read(text: &str) -> Result<Self, String> {
         let file: std::collections::BTreeMap<String, f32> =
@@ -80,6 +92,15 @@ impl Weights {
             weights[place] = weight;
         }
         Ok(Self(weights))
+    }
+
+    /// One weight for each feature, in order.
+    pub(super) fn values(&self) -> &[f32] {
+        &self.0
+    }
+
+    pub(super) fn from_values(values: Vec<f32>) -> Self {
+        Self(values)
     }
 
     /// The file's text.

@@ -4,25 +4,44 @@ use std::rc::Rc;
 
 use wherefore_graph::RelationId;
 
-use super::arena::{Measure, Node, Ranked};
-use super::chart::{Cat, Made, Search};
+use super::arena::{Id, Measure, Node, Ranked};
+use super::chart::{Cat, Item, Made, Search};
 use super::features::Feature as F;
 use super::lang::{Gap, Op};
-use super::schema::Kind;
+use super::schema::{ClassIx, Kind, Step};
 use crate::error::Result;
 
+/// The share of a relation's ends that counts as all of them.
+const ALL: f32 = 0.99;
+
+/// How a relation stands beside a set.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Beside {
+    pub(super) relation_first: bool,
+    /// The relation's word is a plural.
+    pub(super) plural: bool,
+    /// Words stand between.
+    pub(super) apart: bool,
+    /// `which` or `what` stands before the relation: what it leads to is asked for.
+    pub(super) picked: bool,
+    pub(super) gap: Gap,
+}
+
 impl Search<'_> {
-    #[allow(clippy::too_many_arguments, reason = "what stands how beside what")]
     pub(super) fn joined(
         &mut self,
         relation: RelationId,
         set: &Cat,
-        relation_first: bool,
-        plural: bool,
-        apart: bool,
-        gap: Gap,
+        how: Beside,
         made: &mut Made,
     ) -> Result<()> {
+        let Beside {
+            relation_first,
+            plural,
+            apart,
+            picked,
+            gap,
+        } = how;
         let Cat::Set { node, pair, open } = set else {
             return Ok(());
         };
@@ -43,6 +62,15 @@ impl Search<'_> {
             // `countries that have Spanish as an official language`
             made.push((Cat::set(node), vec![(F::confirmed, 1.0)]));
         }
+        if let Node::Join((r, true), _) = *self.arena.node(node)
+            && r == relation
+            && relation_first
+            && gap == Gap::None
+            && !self.arena.has_step(node, (relation, true))?
+        {
+            // `what position does he play`, `the club that he plays for`
+            made.push((Cat::set(node), vec![(F::said_twice, 1.0)]));
+        }
         let types = self.arena.types(node);
         let kind = self.arena.kind(node);
         let mut fits_any = false;
@@ -58,27 +86,32 @@ impl Search<'_> {
                 continue;
             }
             fits_any = true;
-            let cue = join_cue(relation_first, gap, forward);
+            let cue = join_cue(how, forward);
             let mut own = vec![(cue, 1.0)];
             if !relation_first && apart {
                 own.push((F::join_apart, 1.0));
             }
-            if !relation_first && !self.is_named(node) && !self.is_class(node) {
+            if !relation_first && gap != Gap::Of && !self.is_named(node) && !self.is_class(node) {
                 own.push((F::join_after_phrase, 1.0));
             }
-            if let Node::Join((r, back), _) = *self.arena.node(node)
-                && r == relation
-                && back != forward
-            {
+            if self.arena.last_step(node) == Some((relation, !forward)) {
                 if kind != Kind::Thing {
                     continue;
                 }
-                own.push((F::detour, 1.0));
+                let said = if gap == Gap::None {
+                    F::detour
+                } else {
+                    F::detour_said
+                };
+                own.push((said, 1.0));
+            }
+            if !forward && relation_first && picked {
+                own.push((F::picked_against, 1.0));
             }
             if !forward && self.schema.relation(relation).is_noun {
                 own.push((F::noun_against, 1.0));
             }
-            let join = self.arena.add(Node::Join(step, node))?;
+            let join = self.join_others(step, node)?;
             if forward
                 && !self.is_named(node)
                 && let Some((greatest, by)) = self.extreme_of(relation)
@@ -121,14 +154,12 @@ impl Search<'_> {
         }
         if let Node::Class(class) = *self.arena.node(node) {
             let of = self.schema.relation(relation);
-            let is_range = of
-                .range
-                .iter()
-                .any(|(c, share)| *c == class && *share > 0.5);
-            let is_domain = of
-                .domain
-                .iter()
-                .any(|(c, share)| *c == class && *share > 0.5);
+            // all that it leads to, or comes from, is of the class: nothing is lost
+            let all = |side: &[(ClassIx, f32)]| {
+                let share = side.iter().find(|(c, _)| *c == class);
+                share.is_some_and(|(_, share)| *share > ALL)
+            };
+            let (is_range, is_domain) = (all(&of.range), all(&of.domain));
             if is_range || is_domain && !relation_first && !apart {
                 // `capital city`, `airport code`
                 made.push((Cat::Relation(relation), vec![(F::merged, 1.0)]));
@@ -146,6 +177,18 @@ impl Search<'_> {
             }
         }
         if !fits_any && kind == Kind::Thing {
+            // `stored in Poland`, where they are stored in warehouses there
+            let range = self.schema.relation(relation).range.first().map(|d| d.0);
+            if let Some(class) = range
+                && gap == Gap::In
+            {
+                let class = self.arena.add(Node::Class(class))?;
+                for (within, mut own) in self.restricted(class, node, None, false, false)? {
+                    own.push((F::join_bridge, 1.0));
+                    let join = self.arena.add(Node::Join((relation, false), within))?;
+                    made.push((Cat::set(join), own));
+                }
+            }
             // `the population of Europe`, where countries have one
             let domain = self.schema.relation(relation).domain.first().map(|d| d.0);
             if let Some(class) = domain {
@@ -168,6 +211,76 @@ impl Search<'_> {
                     }
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// `the director Woody Allen`, `Goalkeeper position`: the name, which the relation leads to.
+    pub(super) fn in_a_role(
+        &mut self,
+        relation: RelationId,
+        a: &Item,
+        b: &Item,
+        made: &mut Made,
+    ) -> Result<()> {
+        let ((
+            Cat::Set {
+                node, open: None, ..
+            },
+            _,
+        )
+        | (
+            _,
+            Cat::Set {
+                node, open: None, ..
+            },
+        )) = (&a.cat, &b.cat)
+        else {
+            return Ok(());
+        };
+        let node = *node;
+        if self.is_named(node)
+            && a.words.1 == b.words.0
+            && self.arena.has_step(node, (relation, false))?
+            && !self.arena.has_step(node, (relation, true))?
+        {
+            made.push((Cat::set(node), vec![(F::role, 1.0)]));
+        }
+        Ok(())
+    }
+
+    /// What a set leads to by a step; where the step leads back to a name that the set came from,
+    /// the others: `films by the director of X`.
+    pub(super) fn join_others(&mut self, step: Step, set: Id) -> Result<Id> {
+        let join = self.arena.add(Node::Join(step, set))?;
+        let Node::Join(came, of) = *self.arena.node(set) else {
+            return Ok(join);
+        };
+        let back = came == (step.0, !step.1) && self.is_named(of);
+        // `states that border states that border X`: all have it with each other
+        if !back || self.arena.has_step(of, step)? {
+            return Ok(join);
+        }
+        self.arena.add(Node::Except(join, of))
+    }
+
+    /// What has the same at the end of a relation as a set has, but for the set itself.
+    pub(super) fn sharing(&mut self, relation: RelationId, set: Id, made: &mut Made) -> Result<()> {
+        if !self.is_named(set) {
+            return Ok(());
+        }
+        for forward in [true, false] {
+            if !self.arena.has_step(set, (relation, forward))? {
+                continue;
+            }
+            let shared = self.arena.add(Node::Join((relation, forward), set))?;
+            if self.arena.has_step(shared, (relation, forward))? {
+                // `share a border`: both have it with each other
+                continue;
+            }
+            let all = self.arena.add(Node::Join((relation, !forward), shared))?;
+            let others = self.arena.add(Node::Except(all, set))?;
+            made.push((Cat::set(others), vec![(F::sharing, 1.0)]));
         }
         Ok(())
     }
@@ -199,8 +312,8 @@ impl Search<'_> {
 }
 
 /// The feature of a join: which stands first, what stands between, which way.
-fn join_cue(relation_first: bool, gap: Gap, forward: bool) -> F {
-    match (relation_first, gap, forward) {
+pub(super) fn join_cue(how: Beside, forward: bool) -> F {
+    match (how.relation_first, how.gap, forward) {
         (true, Gap::None, true) => F::join_r_none_along,
         (true, Gap::None, false) => F::join_r_none_against,
         (true, Gap::Of, true) => F::join_r_of_along,

@@ -18,13 +18,20 @@ struct File {
     time: Vec<String>,
     person: Vec<String>,
     place_relations: Vec<String>,
+    years: Vec<String>,
+    values: Vec<String>,
     yes_no: Vec<String>,
     asking: Vec<String>,
     picking: Vec<String>,
     possessive: Vec<String>,
     beside: Vec<String>,
     polite: Vec<String>,
+    present: Vec<String>,
+    participles: Vec<String>,
+    participle_ends: Vec<String>,
     count: Vec<String>,
+    share: Vec<String>,
+    idle: Vec<String>,
     between: Between,
     aggregates: Aggregates,
     logic: Logic,
@@ -35,6 +42,14 @@ struct File {
     extreme: Extremes,
     compare: Compares,
     groups: HashMap<String, Vec<String>>,
+    chains: Vec<Chain>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Chain {
+    words: Vec<String>,
+    steps: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -126,6 +141,10 @@ pub(super) enum Op {
     Ordinal(u32),
     /// `sorted by`: whether the greatest comes first.
     Order(bool),
+    /// `the same`: as something else has.
+    Share,
+    /// Says nothing.
+    Idle,
     /// `where`.
     Where,
     /// `when`.
@@ -154,12 +173,19 @@ pub(super) struct Lang {
     possessive: HashSet<String>,
     beside: HashSet<String>,
     polite: HashSet<String>,
+    present: HashSet<String>,
+    participles: HashSet<String>,
+    participle_ends: Vec<String>,
     pub(super) place_relations: Vec<String>,
+    pub(super) years: HashSet<String>,
+    values: HashSet<String>,
     /// Phrases by their first word.
     phrases: HashMap<String, Vec<(Vec<String>, Op)>>,
     /// Stems of what each degree measures.
     pub(super) measures: Vec<Vec<String>>,
     groups: HashMap<String, Vec<u16>>,
+    /// The steps that one word means, by its stem.
+    chains: HashMap<String, Vec<String>>,
     numbers: HashMap<String, f64>,
     between: HashMap<String, Gap>,
 }
@@ -185,14 +211,20 @@ impl Lang {
             possessive: file.possessive.into_iter().collect(),
             beside: file.beside.into_iter().collect(),
             polite: file.polite.into_iter().collect(),
+            present: file.present.into_iter().collect(),
+            participles: file.participles.into_iter().collect(),
+            participle_ends: file.participle_ends,
             place_relations: file
                 .place_relations
                 .iter()
                 .map(|w| stem(w).into_owned())
                 .collect(),
+            years: file.years.iter().map(|w| stem(w).into_owned()).collect(),
+            values: file.values.iter().map(|w| stem(w).into_owned()).collect(),
             phrases: HashMap::new(),
             measures: Vec::new(),
             groups: HashMap::new(),
+            chains: HashMap::new(),
             numbers: file.numbers,
             between: HashMap::new(),
         };
@@ -217,6 +249,8 @@ impl Lang {
             (file.place, Op::Where),
             (file.time, Op::When),
             (file.count, Op::Count),
+            (file.share, Op::Share),
+            (file.idle, Op::Idle),
             (avg, Op::Aggregate(Aggregate::Average)),
             (sum, Op::Aggregate(Aggregate::Sum)),
             (max, Op::Aggregate(Aggregate::Largest)),
@@ -251,6 +285,12 @@ impl Lang {
             lang.say(&how, Op::How(n));
             let stems = degree.measures.iter().map(|m| stem(m).into_owned());
             lang.measures.push(stems.collect());
+        }
+        for Chain { words, steps } in file.chains {
+            let steps: Vec<String> = steps.iter().map(|s| stem(s).into_owned()).collect();
+            for word in words {
+                lang.chains.insert(stem(&word).into_owned(), steps.clone());
+            }
         }
         for (n, words) in (0..).zip(file.groups.values()) {
             for word in words {
@@ -301,6 +341,22 @@ impl Lang {
         self.polite.contains(word)
     }
 
+    /// Whether a word is what a verb makes of a noun before it: `films directed by`.
+    pub(super) fn is_participle(&self, word: &str) -> bool {
+        let ends = |end: &String| word.len() > end.len() + 2 && word.ends_with(end.as_str());
+        self.participle_ends.iter().any(ends) || self.participles.contains(word)
+    }
+
+    /// Whether a word says what something is: `is`.
+    pub(super) fn is_present(&self, word: &str) -> bool {
+        self.present.contains(word)
+    }
+
+    /// Whether a stem says no more than that something has a value.
+    pub(super) fn is_value(&self, stem: &str) -> bool {
+        self.values.contains(stem)
+    }
+
     /// Whether a stem says little beside what it stands with.
     pub(super) fn is_light(&self, stem: &str) -> bool {
         self.light.contains(stem)
@@ -329,6 +385,11 @@ impl Lang {
     /// The groups of words for one thing that a stem is in.
     pub(super) fn groups_of(&self, stem: &str) -> &[u16] {
         self.groups.get(stem).map_or(&[], Vec::as_slice)
+    }
+
+    /// The steps that one word means: `grandmother`.
+    pub(super) fn chain(&self, stem: &str) -> &[String] {
+        self.chains.get(stem).map_or(&[], Vec::as_slice)
     }
 
     /// Whether two stems are words for one thing.

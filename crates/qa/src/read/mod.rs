@@ -6,58 +6,52 @@ mod arena;
 mod chart;
 mod close;
 mod features;
+mod fit;
 mod joins;
 mod lang;
 mod measures;
+mod mediators;
 mod near;
 mod numbers;
 mod operators;
 mod rules;
 mod schema;
 mod tokens;
+mod unnamed;
 mod ways;
 mod write;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use wherefore_graph::{Edge, EntityId, Graph};
+use wherefore_graph::{EntityId, Graph};
 use wherefore_model::Encoder;
 
 use self::arena::Meaning;
 use self::chart::{Reading, Search};
 use self::features::Feature;
 pub use self::features::Weights;
-use self::lang::english;
+pub use self::fit::{Candidate, Example, Fitting, fit};
+use self::lang::{Op, english};
 use self::near::Near;
-use self::schema::Schema;
-use self::tokens::{MAX_SLOTS, Words};
+pub(crate) use self::schema::by_relation;
+use self::schema::{Kind, Schema, has_classes};
+use self::tokens::{MAX_SLOTS, Phrase, Words};
 use crate::error::Result;
 use crate::link::Link;
 use crate::logic::{Form, type_relations};
 use crate::question::Question;
 
-/// Entities that are looked at to tell whether a graph says what its things are.
-const LOOKED_AT: usize = 1000;
+/// Relations of a graph without classes at most: among more, words alone tell too little.
+const RELATIONS: usize = 1000;
 
-/// Whether questions over a graph can be read: it lies here, and most of its things have a class.
+/// Whether questions over a graph can be read: it lies here, and most of its things have a class
+/// or its relations are few.
 pub fn suits(graph: &dyn Graph) -> Result<bool> {
     if !is_here(graph) {
         return Ok(false);
     }
-    let typed_by = type_relations(graph)?;
-    let bound = graph.entity_bound();
-    let stride = bound.div_ceil(LOOKED_AT).max(1);
-    let (mut things, mut typed) = (0usize, 0usize);
-    for id in (0..bound).step_by(stride) {
-        let row = graph.outgoing(EntityId(id as u32))?;
-        let says = |edge: &Edge| !graph.naming_relations().contains(&edge.relation);
-        if row.iter().any(says) {
-            things += 1;
-            typed += usize::from(row.iter().any(|edge| typed_by.contains(&edge.relation)));
-        }
-    }
-    Ok(typed * 2 > things)
+    Ok(graph.relation_bound() <= RELATIONS || has_classes(graph, &type_relations(graph)?)?)
 }
 
 /// Whether a graph lies on this machine, so that reading all of it is no burden on others.
@@ -166,16 +160,26 @@ fn proposal(search: &mut Search<'_>, reading: &Reading, number: usize) -> Result
         Meaning::Truth(truth) => Came::Truth(truth),
         Meaning::Unknown => Came::Unknown,
     };
+    let is_time = matches!(search.arena.kind(reading.node), Kind::Number | Kind::Time);
+    let is_when = |slot: usize| {
+        let at = search.words.slots[slot];
+        let said = |p: &Phrase| p.op == Op::When && (p.from..p.to).contains(&at);
+        search.words.phrases.iter().any(said)
+    };
     let (mut unused, mut passed_over) = (Vec::new(), Vec::new());
     for (slot, &at) in search.words.slots.iter().enumerate() {
         let word = &search.words.all[at];
-        if reading.skipped & 1 << slot == 0 || word.is_silent {
+        if reading.skipped & 1 << slot == 0 || word.is_silent && !is_when(slot) {
             continue;
         }
         let text = search.words.text[word.start..word.end].to_owned();
         match search.skip[slot] {
-            Feature::skip_silent => {}
-            Feature::skip_light => passed_over.push(text),
+            // `when` is not answered by what is no time
+            Feature::skip_asking if is_when(slot) && !is_time => unused.push(text),
+            Feature::skip_silent | Feature::skip_asking => {}
+            Feature::skip_light | Feature::skip_light_said | Feature::skip_modifier => {
+                passed_over.push(text)
+            }
             _ => unused.push(text),
         }
     }

@@ -11,10 +11,16 @@ use crate::error::Result;
 use crate::relations::dot;
 use crate::retrieve::relation_vectors;
 
-/// The least cosine at which a word may stand for a relation.
+/// The least cosine at which a word may stand for a relation. Where things have classes, most of
+/// what people ask for has a word.
 const LEAST: f32 = 0.42;
+const LEAST_TYPED: f32 = 0.62;
 /// Relations that a word may stand for.
 const MOST: usize = 3;
+
+/// Letters of a word that may be misspelt, at least and at most.
+const MISSPELT: usize = 7;
+const MAX_WORD: usize = 24;
 
 /// The labels of relations as vectors.
 pub(super) struct Near {
@@ -34,13 +40,52 @@ impl Near {
         Ok(Self { encoder, rows })
     }
 
-    /// The relations that a word comes near to, the nearest first, each with its cosine.
-    pub(super) fn relations(&self, word: &str, schema: &Schema) -> Result<Vec<(RelationId, f32)>> {
+    /// Whether a word is one of the encoder's own, and not put together from pieces; a long word
+    /// may have one wrong letter, or one too many.
+    pub(super) fn knows(&self, word: &str) -> Result<bool> {
+        if self.is_token(word)? {
+            return Ok(true);
+        }
+        if !(MISSPELT..=MAX_WORD).contains(&word.len()) || !word.is_ascii() {
+            return Ok(false);
+        }
+        for at in 0..word.len() {
+            let (before, after) = (&word[..at], &word[at + 1..]);
+            if self.is_token(&format!("{before}{after}"))? {
+                return Ok(true);
+            }
+            for letter in 'a'..='z' {
+                if self.is_token(&format!("{before}{letter}{after}"))? {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    fn is_token(&self, word: &str) -> Result<bool> {
+        Ok(self.encoder.token_states(&[word])?.tokens().len() == 1)
+    }
+
+    /// The cosine of a word with each relation.
+    pub(super) fn cosines(&self, word: &str) -> Result<Vec<f32>> {
         let word = self.encoder.encode(&[word])?;
         let word = word.row(0);
-        let mut found: Vec<(RelationId, f32)> = (0..self.rows.len())
-            .map(|id| (RelationId(id as u32), dot(self.rows.row(id), word)))
-            .filter(|(id, cosine)| *cosine >= LEAST && !schema.relation(*id).is_silent)
+        let rows = 0..self.rows.len();
+        Ok(rows.map(|id| dot(self.rows.row(id), word)).collect())
+    }
+
+    /// The relations that a word comes near to, the nearest first, each with its cosine.
+    pub(super) fn relations(&self, word: &str, schema: &Schema) -> Result<Vec<(RelationId, f32)>> {
+        let least = if schema.is_untyped {
+            LEAST
+        } else {
+            LEAST_TYPED
+        };
+        let mut found: Vec<(RelationId, f32)> = (0..)
+            .map(RelationId)
+            .zip(self.cosines(word)?)
+            .filter(|(id, cosine)| *cosine >= least && !schema.relation(*id).is_silent)
             .collect();
         found.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
         found.truncate(MOST);

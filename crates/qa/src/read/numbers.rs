@@ -249,9 +249,7 @@ impl Search<'_> {
         let year = (1000.0..2200.0).contains(&f64::from_bits(bits));
         for id in 0..self.schema.relations.len() {
             let relation = RelationId(id as u32);
-            let of = self.schema.relation(relation);
-            let says_time = of.stems.iter().any(|s| s == "year" || s == "date");
-            let timely = of.kind == Kind::Time || of.kind == Kind::Number && says_time;
+            let timely = self.schema.relation(relation).is_time(self.lang);
             if !timely || !year || !self.has(node, relation)? {
                 continue;
             }

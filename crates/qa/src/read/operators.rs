@@ -12,8 +12,9 @@ use wherefore_graph::RelationId;
 use super::arena::{Id, Measure, Node, Ranked};
 use super::chart::{Cat, Made, Search};
 use super::features::Feature as F;
-use super::lang::Op;
+use super::lang::{Gap, Op};
 use super::schema::Kind;
+use super::tokens::Phrase;
 use crate::error::Result;
 use crate::logic::{Aggregate, Comparison};
 
@@ -173,6 +174,10 @@ impl Search<'_> {
                 if self.arena.kind(*node) != Kind::Thing {
                     return Ok(());
                 }
+                if self.says_where(*node) {
+                    // `where was he born`
+                    made.push((Cat::set(*node), vec![(F::asks_place_said, 1.0)]));
+                }
                 let mut rank = 0.0;
                 for stem in &self.lang.place_relations {
                     for relation in self.schema.relations_with(stem, self.lang) {
@@ -197,7 +202,7 @@ impl Search<'_> {
             ) => {
                 for id in 0..self.schema.relations.len() {
                     let relation = RelationId(id as u32);
-                    if self.schema.relation(relation).kind == Kind::Time
+                    if self.schema.relation(relation).is_time(self.lang)
                         && self.has(*node, relation)?
                     {
                         let time = self.arena.add(Node::Join((relation, true), *node))?;
@@ -205,6 +210,7 @@ impl Search<'_> {
                     }
                 }
             }
+            (Op::Share, Cat::Relation(r)) => made.push((Cat::Sharing(*r), Vec::new())),
             (Op::Order(first), Cat::Relation(r)) => {
                 made.push((Cat::Ordered(Some(*r), first), Vec::new()));
             }
@@ -213,8 +219,34 @@ impl Search<'_> {
         Ok(())
     }
 
+    /// Whether the question is where something happens, and a set is what it happens in: not for
+    /// `where is` without a verb, which asks for the place of the thing itself.
+    fn says_where(&self, node: Id) -> bool {
+        let Node::Join((relation, true), _) = *self.arena.node(node) else {
+            return false;
+        };
+        let first = |p: &&Phrase| p.op == Op::Where;
+        let Some(phrase) = self.words.phrases.iter().find(first) else {
+            return false;
+        };
+        let next = self.words.all.get(phrase.to);
+        let of = self.schema.relation(relation);
+        let inside = |word: &String| self.lang.between(word) == Some(Gap::In);
+        let placed = of
+            .stems
+            .iter()
+            .any(|s| self.lang.place_relations.contains(s));
+        let last = self.words.all.iter().rfind(|w| !w.is_silent);
+        let happens = last.is_some_and(|w| self.lang.is_participle(&w.lower));
+        (happens || !next.is_some_and(|w| self.lang.is_present(&w.lower)))
+            && (placed || of.prepositions.iter().any(inside))
+    }
+
     /// Members of a set that have a relation at all.
     pub(super) fn that_has(&mut self, node: Id, relation: RelationId) -> Result<Id> {
+        if let Node::Whatever(_) = self.arena.node(node) {
+            return self.arena.add(Node::Side(relation, false));
+        }
         let types = self.arena.types(node);
         let forward = self.schema.fits(&types, (relation, true));
         let side = self.arena.add(Node::Side(relation, !forward))?;
@@ -224,6 +256,7 @@ impl Search<'_> {
     /// An operator after a part.
     pub(super) fn operator_after(&mut self, op: Op, before: &Cat, made: &mut Made) -> Result<()> {
         match (op, before) {
+            (Op::Share, Cat::Relation(r)) => made.push((Cat::Sharing(*r), Vec::new())),
             (Op::Order(_), Cat::Set { .. }) => made.push((before.clone(), vec![(F::order, 1.0)])),
             // `5 or more`
             (Op::Compare(is @ (Comparison::AtLeast | Comparison::AtMost)), Cat::Number(n)) => {

@@ -7,6 +7,7 @@ use wherefore_graph::{EntityId, RelationId};
 use super::arena::{Id, Meaning, Measure, Node, Ranked};
 use super::chart::{Cat, Item, Made, Search, Weighed, sorted};
 use super::features::Feature as F;
+use super::joins::{Beside, join_cue};
 use super::lang::{Gap, Op};
 use super::schema::{ClassIx, Kind};
 use crate::error::Result;
@@ -15,13 +16,38 @@ impl Search<'_> {
     /// What two parts beside each other mean together.
     pub(super) fn combine(&mut self, a: &Item, b: &Item) -> Result<Made> {
         let gap = self.words.gap(a.words.1, b.words.0, self.lang);
-        let apart = a.words.1 < b.words.0;
         let mut made = Made::new();
+        if self.is_unnamed(&a.cat) || self.is_unnamed(&b.cat) {
+            self.unnamed(a, b, gap, &mut made)?;
+            return Ok(made);
+        }
         match (&a.cat, &b.cat) {
             (Cat::Set { .. }, Cat::Set { .. }) => self.two_sets(a, b, gap, &mut made)?,
             (Cat::Relation(r), Cat::Set { .. }) => {
-                let plural = self.is_plural(a);
-                self.joined(*r, &b.cat, true, plural, apart, gap, &mut made)?;
+                self.in_a_role(*r, a, b, &mut made)?;
+                self.joined(*r, &b.cat, self.beside(a, b, true), &mut made)?;
+            }
+            (
+                Cat::Chain(steps),
+                Cat::Set {
+                    node, open: None, ..
+                },
+            )
+            | (
+                Cat::Set {
+                    node, open: None, ..
+                },
+                Cat::Chain(steps),
+            ) => {
+                let mut end = *node;
+                for &relation in steps.iter() {
+                    if !self.arena.has_step(end, (relation, true))? {
+                        return Ok(made);
+                    }
+                    end = self.join_others((relation, true), end)?;
+                }
+                let plain = self.beside(a, b, matches!(a.cat, Cat::Chain(_)));
+                made.push((Cat::set(end), vec![(join_cue(plain, true), 1.0)]));
             }
             (Cat::Set { node, .. }, Cat::Relation(r)) => {
                 if matches!(gap, Gap::By | Gap::In)
@@ -33,11 +59,32 @@ impl Search<'_> {
                     let top = self.arena.add(Node::Top(of, by, greatest, ranked))?;
                     made.push((Cat::set(top), vec![(F::top_relation, 1.0)]));
                 }
-                let plural = self.is_plural(b);
-                self.joined(*r, &a.cat, false, plural, apart, gap, &mut made)?;
+                self.in_a_role(*r, a, b, &mut made)?;
+                self.joined(*r, &a.cat, self.beside(a, b, false), &mut made)?;
             }
             (Cat::Relation(r), Cat::Relation(s)) if r == s => {
-                made.push((Cat::Relation(*r), vec![(F::merged, 1.0)]));
+                let mut own = vec![(F::merged, 1.0)];
+                if gap != Gap::None {
+                    own.push((F::merged_apart, 1.0));
+                }
+                made.push((Cat::Relation(*r), own));
+            }
+            (Cat::Relation(r), Cat::Sharing(s)) if r == s => {
+                made.push((b.cat.clone(), vec![(F::merged, 1.0)]));
+            }
+            (
+                Cat::Sharing(r),
+                Cat::Set {
+                    node, open: None, ..
+                },
+            )
+            | (
+                Cat::Set {
+                    node, open: None, ..
+                },
+                Cat::Sharing(r),
+            ) => {
+                self.sharing(*r, *node, &mut made)?;
             }
             (Cat::Relation(r), Cat::Relation(s)) if gap == Gap::Of => {
                 // `the length of the coastline`, which is a number itself
@@ -171,7 +218,7 @@ impl Search<'_> {
             (Cat::Relation(r), Cat::Not(not)) | (Cat::Not(not), Cat::Relation(r)) => {
                 let mut inner = Made::new();
                 let first = matches!(a.cat, Cat::Relation(_));
-                self.joined(*r, &Cat::set(*not), first, true, apart, gap, &mut inner)?;
+                self.joined(*r, &Cat::set(*not), self.beside(a, b, first), &mut inner)?;
                 for (cat, own) in inner {
                     if let Cat::Set { node, .. } = cat {
                         made.push((Cat::Not(node), own));
@@ -180,7 +227,7 @@ impl Search<'_> {
             }
             (Cat::NotRelation(r), Cat::Set { .. }) => {
                 let mut inner = Made::new();
-                self.joined(*r, &b.cat, true, true, apart, gap, &mut inner)?;
+                self.joined(*r, &b.cat, self.beside(a, b, true), &mut inner)?;
                 for (cat, own) in inner {
                     if let Cat::Set { node, .. } = cat {
                         made.push((Cat::Not(node), own));
@@ -205,6 +252,28 @@ impl Search<'_> {
             _ => self.numbers(&a.cat, &b.cat, &mut made)?,
         }
         Ok(made)
+    }
+
+    /// How a relation stands beside a set: whether the relation is the first of the two.
+    fn beside(&self, a: &Item, b: &Item, relation_first: bool) -> Beside {
+        let relation = if relation_first { a } else { b };
+        let before = relation.words.0.checked_sub(1);
+        let begins = match &relation.cat {
+            Cat::Relation(r) => {
+                let first = &self.words.all[relation.words.0].stem;
+                let own = self.schema.relation(*r).stems.iter();
+                own.into_iter()
+                    .any(|s| s == first || self.lang.same_group(s, first))
+            }
+            _ => false,
+        };
+        Beside {
+            relation_first,
+            plural: self.is_plural(relation),
+            apart: a.words.1 < b.words.0,
+            picked: begins && before.is_some_and(|at| self.lang.picks(&self.words.all[at].lower)),
+            gap: self.words.gap(a.words.1, b.words.0, self.lang),
+        }
     }
 
     /// Whether the last word of a part is a plural.

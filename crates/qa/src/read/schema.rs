@@ -9,7 +9,7 @@
 //! Large relations are told by a sample of their triples.
 
 use hashbrown::{HashMap, HashSet};
-use wherefore_graph::{EntityId, Graph, LiteralKind, RelationId, Term, edges_by_relation};
+use wherefore_graph::{Edge, EntityId, Graph, LiteralKind, RelationId, Term, edges_by_relation};
 
 use super::lang::Lang;
 use crate::error::Result;
@@ -35,6 +35,27 @@ const SUBCLASS: [&str; 5] = [
     "subclass of",
     "subClassOf",
 ];
+
+/// What the label of a relation ends with that says what another says, from tail to head.
+const INVERSE: &str = " inverse";
+/// Entities that are looked at to tell whether a graph says what its things are.
+const LOOKED_AT: usize = 1000;
+
+/// Whether most things of a graph have a class.
+pub(super) fn has_classes(graph: &dyn Graph, typed_by: &[RelationId]) -> Result<bool> {
+    let bound = graph.entity_bound();
+    let stride = bound.div_ceil(LOOKED_AT).max(1);
+    let (mut things, mut typed) = (0usize, 0usize);
+    for id in (0..bound).step_by(stride) {
+        let row = graph.outgoing(EntityId(id as u32))?;
+        let says = |edge: &Edge| !graph.naming_relations().contains(&edge.relation);
+        if row.iter().any(says) {
+            things += 1;
+            typed += usize::from(row.iter().any(|edge| typed_by.contains(&edge.relation)));
+        }
+    }
+    Ok(typed * 2 > things)
+}
 
 /// The number of a class.
 pub(super) type ClassIx = u32;
@@ -78,15 +99,27 @@ pub(super) struct Relation {
     pub(super) domain: Vec<(ClassIx, f32)>,
     pub(super) range: Vec<(ClassIx, f32)>,
     /// Its triples.
-    count: usize,
+    pub(super) count: usize,
+}
+
+impl Relation {
+    /// Whether it leads to times, or to numbers that it calls years.
+    pub(super) fn is_time(&self, lang: &Lang) -> bool {
+        let years = || self.stems.iter().any(|s| lang.years.contains(s));
+        self.kind == Kind::Time || self.kind == Kind::Number && years()
+    }
 }
 
 /// The summary.
 #[derive(Debug)]
 pub(super) struct Schema {
     pub(super) typed_by: Vec<RelationId>,
+    /// Most things have no class.
+    pub(super) is_untyped: bool,
     pub(super) classes: Vec<Class>,
     pub(super) relations: Vec<Relation>,
+    /// The steps of relations through nodes that nobody names; their numbers follow the graph's.
+    pub(super) mediated: Vec<[Step; 2]>,
     class_of: HashMap<EntityId, ClassIx>,
     joins: HashMap<(ClassIx, ClassIx), Vec<(RelationId, u32)>>,
     /// The same by either class.
@@ -101,10 +134,13 @@ pub(super) struct Schema {
 
 impl Schema {
     pub(super) fn new(graph: &dyn Graph, lang: &Lang) -> Result<Self> {
+        let typed_by = type_relations(graph)?;
         let mut schema = Schema {
-            typed_by: type_relations(graph)?,
+            is_untyped: !has_classes(graph, &typed_by)?,
+            typed_by,
             classes: Vec::new(),
             relations: Vec::new(),
+            mediated: Vec::new(),
             class_of: HashMap::new(),
             joins: HashMap::new(),
             next_to: HashMap::new(),
@@ -114,19 +150,17 @@ impl Schema {
             classes_by_group: HashMap::new(),
         };
         schema.read_classes(graph, lang)?;
+        let mut labels = HashSet::new();
         for id in 0..graph.relation_bound() {
-            let relation = schema.read_relation(RelationId(id as u32), graph, lang)?;
-            if !relation.is_silent {
-                for stem in &relation.stems {
-                    let of = schema.by_stem.entry(stem.clone()).or_default();
-                    of.push(RelationId(id as u32));
-                    for &group in lang.groups_of(stem) {
-                        let of = schema.by_group.entry(group).or_default();
-                        of.push(RelationId(id as u32));
-                    }
-                }
-            }
+            labels.insert(opened(&graph.relation_label(RelationId(id as u32))?));
+        }
+        for id in 0..graph.relation_bound() {
+            let relation = schema.read_relation(RelationId(id as u32), &labels, graph, lang)?;
             schema.relations.push(relation);
+        }
+        schema.read_mediators(graph, lang)?;
+        for id in 0..graph.relation_bound() {
+            schema.index_relation(RelationId(id as u32), lang);
         }
         schema.read_instances(graph)?;
         for joins in schema.joins.values_mut() {
@@ -144,6 +178,35 @@ impl Schema {
             next.sort_by_key(|&(class, step, count)| (std::cmp::Reverse(count), class, step));
         }
         Ok(schema)
+    }
+
+    /// Notes the words of a relation.
+    pub(super) fn index_relation(&mut self, id: RelationId, lang: &Lang) {
+        let relation = &self.relations[id.index()];
+        if relation.is_silent {
+            return;
+        }
+        for stem in &relation.stems {
+            self.by_stem.entry(stem.clone()).or_default().push(id);
+            for &group in lang.groups_of(stem) {
+                self.by_group.entry(group).or_default().push(id);
+            }
+        }
+    }
+
+    /// The steps that a relation is made of: one of the graph's own, or two.
+    pub(super) fn steps(&self, (relation, forward): Step) -> Vec<Step> {
+        let own = self.relations.len() - self.mediated.len();
+        match relation.index().checked_sub(own) {
+            None => vec![(relation, forward)],
+            Some(place) => {
+                let [first, second] = self.mediated[place];
+                match forward {
+                    true => vec![first, second],
+                    false => vec![(second.0, !second.1), (first.0, !first.1)],
+                }
+            }
+        }
     }
 
     fn read_classes(&mut self, graph: &dyn Graph, lang: &Lang) -> Result<()> {
@@ -221,12 +284,17 @@ impl Schema {
     fn read_relation(
         &mut self,
         id: RelationId,
+        labels: &HashSet<String>,
         graph: &dyn Graph,
         lang: &Lang,
     ) -> Result<Relation> {
         let label = graph.relation_label(id)?.into_owned();
         let named = graph.naming_relations().contains(&id) || self.typed_by.contains(&id);
-        let is_silent = named || SUBCLASS.contains(&&*label);
+        let mut is_silent = named || SUBCLASS.contains(&&*label);
+        if let Some(other) = opened(&label).strip_suffix(INVERSE) {
+            // the same said the other way round
+            is_silent |= labels.contains(other);
+        }
         let (stems, words) = stems_and_words(&label, lang);
         let mut relation = Relation {
             stems,
@@ -314,23 +382,19 @@ impl Schema {
                         true => graph.outgoing(entity)?,
                         false => graph.incoming(entity)?,
                     };
-                    let mut at = 0;
-                    while let Some(edge) = row.get(at) {
-                        let relation = edge.relation;
-                        let end = at + row[at..].partition_point(|e| e.relation <= relation);
-                        if !self.relations[relation.index()].is_silent {
-                            let side = if forward { &mut heads } else { &mut tails };
-                            *side.entry(relation).or_insert(0.0) += (end - at) as f32 * scale;
-                            for other in self.types_of(graph, edge.entity)? {
-                                let pair = match forward {
-                                    true => (class, other, relation),
-                                    false => (other, class, relation),
-                                };
-                                let n = counts.entry(pair).or_insert(0.0);
-                                *n += (end - at) as f32 * scale;
-                            }
+                    for (relation, run) in by_relation(&row) {
+                        if self.relations[relation.index()].is_silent {
+                            continue;
                         }
-                        at = end;
+                        let side = if forward { &mut heads } else { &mut tails };
+                        *side.entry(relation).or_insert(0.0) += run.len() as f32 * scale;
+                        for other in self.types_of(graph, run[0].entity)? {
+                            let pair = match forward {
+                                true => (class, other, relation),
+                                false => (other, class, relation),
+                            };
+                            *counts.entry(pair).or_insert(0.0) += run.len() as f32 * scale;
+                        }
                     }
                 }
             }
@@ -470,6 +534,18 @@ fn gathered<T: Copy + Ord>(
     found
 }
 
+/// The edges of a row by relation, without reading them all: hubs have long rows.
+pub(crate) fn by_relation(row: &[Edge]) -> impl Iterator<Item = (RelationId, &[Edge])> {
+    let mut rest = row;
+    std::iter::from_fn(move || {
+        let relation = rest.first()?.relation;
+        let end = rest.partition_point(|edge| edge.relation <= relation);
+        let (run, after) = rest.split_at(end);
+        rest = after;
+        Some((relation, run))
+    })
+}
+
 /// What a term is: a thing, a number, a time or text.
 pub(super) fn kind_of(term: &Term) -> Kind {
     match term {
@@ -490,6 +566,17 @@ pub(super) fn kind_of(term: &Term) -> Kind {
         Term::Name(name) if number_of(name).is_some() => Kind::Number,
         _ => Kind::Thing,
     }
+}
+
+/// What an entity is. A name that reads as a number is a thing where the graph says something of
+/// it: the film `21`.
+pub(super) fn entity_kind(entity: EntityId, graph: &dyn Graph) -> Result<Kind> {
+    let term = graph.entity_term(entity)?;
+    let kind = kind_of(&term);
+    let is_thing = kind == Kind::Number
+        && matches!(term, Term::Name(_))
+        && !graph.outgoing(entity)?.is_empty();
+    Ok(if is_thing { Kind::Thing } else { kind })
 }
 
 /// The number that a text is, with or without commas between thousands.

@@ -76,6 +76,10 @@ impl Words {
                 |q: &Phrase| q.from <= p.from && p.to <= q.to && q.to - q.from > p.to - p.from;
             !all.iter().any(longer)
         });
+        for phrase in phrases.extract_if(.., |p| p.op == Op::Idle) {
+            let idle = &mut words.all[phrase.from..phrase.to];
+            idle.iter_mut().for_each(|w| w.is_silent = true);
+        }
         // `exactly one` is a number, `the longest one` is not; `what share of` asks for a share
         for at in 1..words.all.len() {
             let compared = |p: &Phrase| p.to == at && matches!(p.op, Op::Compare(_));

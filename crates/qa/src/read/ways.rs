@@ -5,14 +5,16 @@ use std::rc::Rc;
 use hashbrown::HashSet;
 use wherefore_graph::{EntityId, RelationId};
 
-use super::arena::{Id, Measure, Node};
+use super::arena::{Id, Meaning, Measure, Node};
 use super::chart::{Bridge, Counted, Search, Weighed};
 use super::features::Feature as F;
-use super::schema::{ClassIx, Kind, Step};
+use super::schema::{ClassIx, Kind, Step, by_relation};
 use crate::error::Result;
 
 /// Ways between two sets that are tried.
 const BRIDGES: usize = 5;
+/// Members of a set whose relations are looked at.
+const LOOKED_AROUND: usize = 16;
 /// A direct way that a smaller share of the things has is no reason not to look for longer ones.
 const USUAL: f32 = 0.02;
 
@@ -36,7 +38,11 @@ impl Search<'_> {
         );
         let shares = types.iter().any(|t| others.contains(t))
             || types.is_empty() && others.is_empty() && self.schema.typed_by.is_empty();
-        if is_thing && shares && !both_classes && open.is_none() && head != other {
+        let says_again = match (self.arena.node(head), self.arena.node(other)) {
+            (Node::Join(step, _), Node::Side(r, tails)) => *step == (*r, *tails),
+            _ => false,
+        };
+        if is_thing && shares && !both_classes && open.is_none() && head != other && !says_again {
             found.push((other, vec![(F::and, 1.0)]));
         }
         if let Node::Side(relation, true) = *self.arena.node(head) {
@@ -44,7 +50,9 @@ impl Search<'_> {
             if self.schema.fits(&others, step) {
                 found.push((self.arena.add(Node::Join(step, other))?, vec![]));
             }
-            return Ok(found);
+            if !self.schema.is_untyped {
+                return Ok(found);
+            }
         }
         if let Some(relation) = open {
             for forward in [true, false] {
@@ -55,6 +63,9 @@ impl Search<'_> {
                 }
             }
             return Ok(found);
+        }
+        if types.is_empty() && self.schema.is_untyped && self.is_named(other) {
+            self.ways_between(head, other, &mut found)?;
         }
         for bridge in self.bridges(&types, other)?.iter() {
             let mut node = other;
@@ -76,6 +87,20 @@ impl Search<'_> {
             found.push((node, own));
         }
         Ok(found)
+    }
+
+    /// Where nothing has a class: the steps from a name that lead to some of a set.
+    fn ways_between(&mut self, head: Id, other: Id, found: &mut Weighed) -> Result<()> {
+        for (step, rarity) in self.ways_from(other)? {
+            let join = self.arena.add(Node::Join(step, other))?;
+            let both = self.arena.add(Node::And(head, join))?;
+            if let Meaning::Set(kept) = self.arena.meaning(both)?
+                && !kept.is_empty()
+            {
+                found.push((join, vec![(F::bridge, 1.0), (F::bridge_rare, rarity)]));
+            }
+        }
+        Ok(())
     }
 
     /// Unspoken ways from a set to things of some classes, the usual ones first.
@@ -141,21 +166,16 @@ impl Search<'_> {
                     true => self.graph.outgoing(entity)?,
                     false => self.graph.incoming(entity)?,
                 };
-                let mut at = 0;
-                // from relation to relation: hubs have long rows
-                while let Some(edge) = row.get(at) {
-                    let relation = edge.relation;
-                    let end = at + row[at..].partition_point(|e| e.relation <= relation);
+                for (relation, run) in by_relation(&row) {
                     if !self.schema.relation(relation).is_silent
                         && let Some(count) = self.usual(relation, forward, &own, types)
                     {
                         let count = match own.is_empty() {
-                            true => (end - at) as f32,
+                            true => run.len() as f32,
                             false => count,
                         };
                         *counts.entry((relation, forward)).or_insert(0.0) += count;
                     }
-                    at = end;
                 }
             }
         }
@@ -163,6 +183,25 @@ impl Search<'_> {
             .into_iter()
             .map(|(step, n)| (vec![step], n))
             .collect())
+    }
+
+    /// The steps that lead on from the first of some entities, with how many edges each has.
+    pub(super) fn steps_around(&self, all: &[EntityId]) -> Result<Vec<(Step, f32)>> {
+        let mut counts: hashbrown::HashMap<Step, f32> = hashbrown::HashMap::new();
+        for &entity in all.iter().take(LOOKED_AROUND) {
+            for forward in [true, false] {
+                let row = match forward {
+                    true => self.graph.outgoing(entity)?,
+                    false => self.graph.incoming(entity)?,
+                };
+                for (relation, run) in by_relation(&row) {
+                    if !self.schema.relation(relation).is_silent {
+                        *counts.entry((relation, forward)).or_insert(0.0) += run.len() as f32;
+                    }
+                }
+            }
+        }
+        Ok(counts.into_iter().collect())
     }
 
     /// How often a relation joins things of some classes, from the first to the second where it

@@ -21,7 +21,7 @@ pub(super) fn form(
     let Some((by, greatest)) = order else {
         return root(arena, node);
     };
-    let by = Written::Path(vec![relation(arena, (by, true))?]);
+    let by = Written::Path(path(arena, &[(by, true)])?);
     Ok(Form::Table(Box::new(Table {
         of: set(arena, node)?,
         columns: vec![by.clone()],
@@ -48,17 +48,21 @@ fn extreme(greatest: bool) -> Extreme {
 fn set(arena: &Arena<'_>, id: Id) -> Result<Form> {
     Ok(match arena.node(id) {
         Node::Ents(all) => entities(arena, all)?,
+        // no reading is left with one
+        Node::Whatever(_) => Form::Or(Vec::new()),
         Node::Class(class) => Form::And(class_names(arena, *class)?),
         Node::Side(r, tails) => {
             // whatever the relation joins to anything: it has one at least
-            let back = relation(arena, (*r, *tails))?.reverse();
             let one = Constant::Bare("1".into());
-            let by = Written::HowMany(vec![back], None);
+            let by = Written::HowMany(path(arena, &[(*r, !tails)])?, None);
             Form::Compare(Comparison::AtLeast, by, Than::from(one))
         }
         Node::Join((r, forward), of) => {
-            let step = relation(arena, (*r, *forward))?.reverse();
-            set(arena, *of)?.joined(step)
+            let mut form = set(arena, *of)?;
+            for step in path(arena, &[(*r, *forward)])? {
+                form = form.joined(step.reverse());
+            }
+            form
         }
         Node::And(..) => {
             let mut all = Vec::new();
@@ -180,7 +184,8 @@ fn relation(arena: &Arena<'_>, (r, forward): Step) -> Result<Relation> {
 }
 
 fn path(arena: &Arena<'_>, steps: &[Step]) -> Result<Vec<Relation>> {
-    steps.iter().map(|step| relation(arena, *step)).collect()
+    let each = steps.iter().flat_map(|step| arena.schema.steps(*step));
+    each.map(|step| relation(arena, step)).collect()
 }
 
 fn measure(arena: &Arena<'_>, by: &Measure) -> Result<Written> {

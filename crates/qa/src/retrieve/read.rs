@@ -7,6 +7,7 @@
 //! A reading that leaves a word unused is not answered: the words are named, with what the graph
 //! says about the topic instead.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,10 +22,10 @@ use crate::error::{Error, Result};
 use crate::link::Link;
 use crate::per_graph::PerGraph;
 use crate::question::Question;
-use crate::read::{Known, Proposal, Weights, is_here, read};
+use crate::read::{Known, Proposal, Weights, by_relation, is_here, read};
 
 /// β: how much a better score speaks for a reading.
-const SHARPNESS: f32 = 2.0;
+const SHARPNESS: f32 = 1.0;
 /// Readings that are offered besides the best.
 const ALTERNATIVES: usize = 4;
 /// Relations of a topic that are named where a word fits none of them.
@@ -42,6 +43,8 @@ pub struct ReadConfig {
     pub max_rows: usize,
     /// The encoder that compares words with relations.
     pub encoder: String,
+    /// A file of weights that `wherefore train read` wrote; none: those that are shipped.
+    pub weights: Option<PathBuf>,
 }
 
 impl Default for ReadConfig {
@@ -51,6 +54,7 @@ impl Default for ReadConfig {
             time_limit_ms: 2000,
             max_rows: 200_000,
             encoder: "static".into(),
+            weights: None,
         }
     }
 }
@@ -59,6 +63,7 @@ impl Default for ReadConfig {
 pub struct Read {
     config: ReadConfig,
     encoder: Arc<dyn Encoder>,
+    weights: Weights,
     known: PerGraph<Known>,
 }
 
@@ -77,8 +82,13 @@ impl Read {
                 });
             }
         }
+        let weights = match &config.weights {
+            None => Weights::shipped().clone(),
+            Some(path) => Weights::load(path)?,
+        };
         Ok(Self {
             encoder: encode::open(&config.encoder)?,
+            weights,
             config,
             known: PerGraph::default(),
         })
@@ -151,7 +161,7 @@ impl Retriever for Read {
             .known
             .get(graph, || Known::new(graph, Arc::clone(&self.encoder)))?;
         let time = Duration::from_millis(self.config.time_limit_ms);
-        let readings = read(question, links, graph, &known, Weights::shipped(), time)?;
+        let readings = read(question, links, graph, &known, &self.weights, time)?;
         let topics: Vec<EntityId> = links.iter().map(|link| link.entity).collect();
         let wanted = question.reading.max(1) - 1;
         let chosen = match (question.reading, readings.first()) {
@@ -227,13 +237,8 @@ fn alternatives<'r>(
 fn relations_of(entity: EntityId, graph: &dyn Graph) -> Result<Vec<String>> {
     let mut found: Vec<String> = Vec::new();
     for row in [graph.outgoing(entity)?, graph.incoming(entity)?] {
-        let mut at = 0;
-        while let Some(edge) = row.get(at)
-            && found.len() < NAMED_RELATIONS
-        {
-            let relation = edge.relation;
-            at += row[at..].partition_point(|e| e.relation <= relation);
-            if !crate::phrase::is_silent(relation, graph)? {
+        for (relation, _) in by_relation(&row) {
+            if found.len() < NAMED_RELATIONS && !crate::phrase::is_silent(relation, graph)? {
                 let label = crate::words::opened(&graph.relation_label(relation)?);
                 if !found.contains(&label) {
                     found.push(label);

@@ -1,0 +1,213 @@
+//! Weights of the reader, from questions and answers over any number of graphs.
+//!
+//! Each round reads all questions with the weights of the round before, and fits anew on the
+//! readings of all rounds: what a round took for right is among the others of the next.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use wherefore::graph::{EntityId, Graph, Term};
+use wherefore::model::encode;
+use wherefore::read::{Came, Candidate, Example, Fitting, Known, Proposal, Weights, fit, read};
+
+use super::Settings;
+use crate::error::{Error, Result};
+use crate::metrics::{AnswerCounts, Matching, PredictedAnswer};
+use crate::questions::{GoldQuestion, Name};
+
+/// Readings of a question that are learned from, besides good ones.
+const READINGS: usize = 40;
+/// Answers that are compared at most: no gold answer has as many.
+const MAX_ANSWERS: usize = 2000;
+/// Answers that many wrong readings come to as well.
+const CHEAP: [&str; 4] = ["yes", "no", "0", "1"];
+
+/// Settings of a training of the reader.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ReadTrainConfig {
+    /// Times that all questions are read.
+    pub rounds: usize,
+    /// How much a weight is held at where it began.
+    pub hold: f32,
+    /// Steps of each fit.
+    pub steps: usize,
+    /// How far a step goes.
+    pub rate: f32,
+    /// How much a question counts whose answer is `yes`, `no`, 0 or 1.
+    pub cheap: f32,
+    /// Milliseconds for a question.
+    pub time_limit_ms: u64,
+    /// The encoder that compares words with relations.
+    pub encoder: String,
+    /// Not used: nothing is drawn.
+    pub seed: u64,
+}
+
+impl Default for ReadTrainConfig {
+    fn default() -> Self {
+        Self {
+            rounds: 4,
+            hold: 5e-4,
+            steps: 200,
+            rate: 0.03,
+            cheap: 0.25,
+            time_limit_ms: 2000,
+            encoder: "static".into(),
+            seed: 0,
+        }
+    }
+}
+
+impl Settings for ReadTrainConfig {
+    fn set_encoder(&mut self, encoder: &str) {
+        encoder.clone_into(&mut self.encoder);
+    }
+
+    fn set_seed(&mut self, seed: u64) {
+        self.seed = seed;
+    }
+}
+
+impl ReadTrainConfig {
+    /// Refuses settings that cannot be trained with.
+    pub fn check(&self) -> Result<()> {
+        if self.rounds == 0 || self.steps == 0 || !(self.rate > 0.0 && self.hold >= 0.0) {
+            return Err(Error::BadSetting(
+                "`rounds`, `steps` and `rate` have to be above 0, `hold` at least 0".into(),
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Questions over a graph.
+pub struct Lesson<'a> {
+    /// The graph.
+    pub graph: &'a dyn Graph,
+    /// Its questions.
+    pub questions: &'a [GoldQuestion],
+}
+
+/// What one reading of all questions came to.
+#[derive(Clone, Debug, Serialize)]
+pub struct ReadRound {
+    /// Its number, from 1.
+    pub round: usize,
+    /// Questions.
+    pub questions: usize,
+    /// Of which the first reading comes to the answers.
+    pub first: usize,
+    /// Of which some reading does.
+    pub found: usize,
+}
+
+/// Fits weights, beginning with those given; `see` is told of each question and each round.
+pub fn reading(
+    lessons: &[Lesson<'_>],
+    start: &Weights,
+    config: &ReadTrainConfig,
+    mut see: impl FnMut(usize, usize, Option<&ReadRound>),
+) -> Result<(Weights, Vec<ReadRound>)> {
+    config.check()?;
+    let encoder = encode::open(&config.encoder).map_err(wherefore::Error::from)?;
+    let known: Vec<Known> = lessons
+        .iter()
+        .map(|lesson| Ok(Known::new(lesson.graph, Arc::clone(&encoder))?))
+        .collect::<Result<_>>()?;
+    let time = Duration::from_millis(config.time_limit_ms);
+    let total: usize = lessons.iter().map(|l| l.questions.len()).sum();
+    let fitting = Fitting {
+        hold: config.hold,
+        steps: config.steps,
+        rate: config.rate,
+    };
+    let mut weights = start.clone();
+    let (mut examples, mut rounds) = (Vec::new(), Vec::new());
+    for round in 1..=config.rounds {
+        let (mut done, mut first, mut found) = (0, 0, 0);
+        for (lesson, known) in lessons.iter().zip(&known) {
+            for question in lesson.questions {
+                let asked = question.without_topics();
+                let readings = read(&asked, &[], lesson.graph, known, &weights, time)?;
+                let judged = candidates(&readings, question, lesson.graph)?;
+                first += usize::from(judged.first().is_some_and(|c| c.is_good));
+                let good = judged.iter().filter(|c| c.is_good).count();
+                if good > 0 {
+                    found += 1;
+                    let rare = 1.0 - good as f32 / judged.len() as f32;
+                    let cheap = match question.answers.as_slice() {
+                        [one] if CHEAP.contains(&one.name.as_str()) => config.cheap,
+                        _ => 1.0,
+                    };
+                    examples.push(Example {
+                        candidates: judged,
+                        weight: rare * cheap,
+                    });
+                }
+                done += 1;
+                see(done, total, None);
+            }
+        }
+        let came = ReadRound {
+            round,
+            questions: total,
+            first,
+            found,
+        };
+        see(done, total, Some(&came));
+        rounds.push(came);
+        weights = fit(&examples, start, fitting);
+    }
+    Ok((weights, rounds))
+}
+
+/// The readings of a question, each with whether it comes to the answers. Where a question has no
+/// answer, good is what would not be answered.
+fn candidates(
+    readings: &[Proposal],
+    question: &GoldQuestion,
+    graph: &dyn Graph,
+) -> Result<Vec<Candidate>> {
+    let mut judged = Vec::new();
+    for (place, reading) in readings.iter().enumerate() {
+        let answers = reading.unused.is_empty() && reading.is_answer();
+        let is_good = match question.answers.is_empty() {
+            true => !answers,
+            false => answers && is_exact(reading, &question.answers, graph)?,
+        };
+        if place < READINGS || is_good {
+            judged.push(Candidate {
+                features: reading.features.clone(),
+                is_good,
+            });
+        }
+    }
+    Ok(judged)
+}
+
+fn is_exact(reading: &Proposal, gold: &[Name], graph: &dyn Graph) -> Result<bool> {
+    let predicted = match &reading.came {
+        Came::Entities(all) if all.len() <= MAX_ANSWERS => all
+            .iter()
+            .map(|&entity| named(entity, graph))
+            .collect::<Result<Vec<_>>>()?,
+        Came::Number(Some(number)) => vec![PredictedAnswer::new(number.to_string())],
+        Came::Truth(truth) => vec![PredictedAnswer::new(if *truth { "yes" } else { "no" })],
+        _ => return Ok(false),
+    };
+    Ok(AnswerCounts::of(gold, &predicted, Matching::Lenient).exact())
+}
+
+fn named(entity: EntityId, graph: &dyn Graph) -> Result<PredictedAnswer> {
+    let label = graph.entity_label(entity)?.into_owned();
+    let id = match graph.entity_term(entity)? {
+        Term::Literal(literal) => literal.value,
+        term => term.to_string(),
+    };
+    Ok(PredictedAnswer {
+        name: Name::with_id(label, id),
+        score: None,
+    })
+}

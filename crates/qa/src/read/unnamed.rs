@@ -1,0 +1,198 @@
+//! Nouns that a graph without classes has no word for: `movies`, where the graph only says who
+//! directed what. They stand for whatever the rest of the question leads to.
+
+use wherefore_graph::RelationId;
+
+use super::arena::{Id, Measure, Node};
+use super::chart::{Anchor, Cat, Item, Made, Search};
+use super::features::Feature as F;
+use super::lang::Gap;
+use super::schema::{Kind, Step};
+use crate::error::Result;
+
+/// Ways from a set that such a noun may name the end of.
+const WAYS: usize = 12;
+
+/// Whether a part may be by chance: a relation that is near, or a name in small letters.
+pub(super) fn is_doubtful(anchor: &Anchor) -> bool {
+    let has = |feature| anchor.own.iter().any(|(f, _)| *f == feature);
+    has(F::relation_soft) || has(F::name_lower) && anchor.slots.1 - anchor.slots.0 == 1
+}
+
+impl Search<'_> {
+    /// Nouns that name nothing of the graph.
+    pub(super) fn unnamed_anchors(&mut self, found: &mut Vec<Anchor>) -> Result<()> {
+        if !self.schema.is_untyped {
+            return Ok(());
+        }
+        for slot in 0..self.words.slots.len() {
+            let at = self.words.slots[slot];
+            let word = &self.words.all[at];
+            let here = |a: &&Anchor| (a.slots.0..a.slots.1).contains(&slot);
+            let is_known = found.iter().filter(here).any(|a| !is_doubtful(a));
+            if word.is_silent || is_known || !self.is_noun(at, found) {
+                continue;
+            }
+            let node = self.arena.add(Node::Whatever(slot as u8))?;
+            found.push(Anchor {
+                slots: (slot, slot + 1),
+                words: (at, at + 1),
+                cat: Cat::set(node),
+                own: vec![(F::unnamed, 1.0)],
+            });
+        }
+        Ok(())
+    }
+
+    /// Whether a word that is not known may be a noun by itself, and not what describes the one
+    /// after it.
+    fn is_noun(&self, at: usize, found: &[Anchor]) -> bool {
+        let word = &self.words.all[at];
+        let Some(next) = self.words.all.get(at + 1) else {
+            return true;
+        };
+        let named = |a: &Anchor| {
+            a.words.0 == at + 1 && matches!(&a.cat, Cat::Set { node, .. } if self.is_named(*node))
+        };
+        if self.lang.is_participle(&word.lower) {
+            return false;
+        }
+        let verb = self.lang.is_participle(&next.lower);
+        let plural = word.lower.ends_with('s') && !word.lower.ends_with("ss");
+        plural || next.is_silent || verb || found.iter().any(named)
+    }
+
+    /// Whether a part is such a noun alone.
+    pub(super) fn is_unnamed(&self, cat: &Cat) -> bool {
+        match cat {
+            Cat::Set { node, .. } => matches!(self.arena.node(*node), Node::Whatever(_)),
+            _ => false,
+        }
+    }
+
+    /// Such a noun beside a part.
+    pub(super) fn unnamed(&mut self, a: &Item, b: &Item, gap: Gap, made: &mut Made) -> Result<()> {
+        let first = self.is_unnamed(&a.cat);
+        let (noun, other) = if first { (a, b) } else { (b, a) };
+        let Cat::Set { node, open, .. } = noun.cat else {
+            return Ok(());
+        };
+        match &other.cat {
+            Cat::Set {
+                node: set,
+                open: None,
+                ..
+            } if !self.is_unnamed(&other.cat) => match open {
+                Some(relation) => {
+                    for forward in [true, false] {
+                        let step = (relation, forward);
+                        if self.arena.has_step(*set, step)? {
+                            let join = self.join_others(step, *set)?;
+                            made.push((Cat::set(join), Vec::new()));
+                        }
+                    }
+                }
+                None => self.unnamed_of(noun, other, *set, gap, made)?,
+            },
+            Cat::Relation(r) if open.is_none() => {
+                // `films whose writers`
+                if first && gap == Gap::With {
+                    let open = Some(*r);
+                    let pair = None;
+                    made.push((Cat::Set { node, pair, open }, Vec::new()));
+                }
+                // `film director`, `wrote the story`
+                if !first || noun.words.1 == other.words.0 {
+                    made.push((Cat::Relation(*r), vec![(F::merged, 1.0)]));
+                }
+            }
+            Cat::Top(greatest, by, ranked) if open.is_none() => {
+                let of = self.measured_by(by)?;
+                let top = Node::Top(of, by.clone(), *greatest, *ranked);
+                made.push((Cat::set(self.arena.add(top)?), vec![(F::top_measure, 1.0)]));
+            }
+            Cat::Filter(by, is, n) if open.is_none() => {
+                let of = self.measured_by(by)?;
+                let filtered = Node::Where(of, by.clone(), *is, *n);
+                made.push((Cat::set(self.arena.add(filtered)?), Vec::new()));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// All that has what is measured.
+    fn measured_by(&mut self, by: &Measure) -> Result<Id> {
+        let (Measure::Path(path) | Measure::HowMany(path, _)) = by;
+        let (relation, forward) = path[0];
+        self.arena.add(Node::Side(relation, !forward))
+    }
+
+    /// The noun with a set: the set itself, or what an unspoken way leads to from it.
+    fn unnamed_of(
+        &mut self,
+        noun: &Item,
+        other: &Item,
+        set: Id,
+        gap: Gap,
+        made: &mut Made,
+    ) -> Result<()> {
+        let first = noun.words.0 < other.words.0;
+        if self.is_named(set) {
+            let (left, right) = if first { (noun, other) } else { (other, noun) };
+            let beside = self.words.is_beside(left.words.1, right.words.0, self.lang);
+            if beside && !self.is_plural(noun) {
+                made.push((Cat::set(set), vec![(F::apposition, 1.0)]));
+            }
+        }
+        let word = &self.words.all[noun.words.1 - 1].lower;
+        let near = self.near.cosines(word)?;
+        let far = |relation: RelationId| {
+            let cosine = near.get(relation.index()).copied().unwrap_or(0.0);
+            (F::unnamed_far, 1.0 - cosine)
+        };
+        if !self.is_named(set) && !other.is_headed && gap != Gap::Of {
+            let own = match *self.arena.node(set) {
+                // the relation's own noun names what it leads to; another noun hardly does
+                Node::Join((r, true), _) => vec![(F::named_otherwise, 1.0), far(r)],
+                _ => Vec::new(),
+            };
+            made.push((Cat::set(set), own));
+        }
+        if self.arena.kind(set) != Kind::Thing && gap == Gap::None {
+            return Ok(());
+        }
+        for (step, rarity) in self.ways_from(set)? {
+            let mut own = vec![(F::bridge, 1.0), (F::bridge_rare, rarity), far(step.0)];
+            match *self.arena.node(set) {
+                Node::Join((r, back), _) if (r, back) == (step.0, !step.1) => {
+                    own.push((F::detour, 1.0));
+                }
+                _ if step.1 && gap != Gap::Of => own.push((F::named_otherwise, 1.0)),
+                _ => {}
+            }
+            if !first {
+                own.push((F::bridge_left, 1.0));
+            }
+            let join = self.join_others(step, set)?;
+            made.push((Cat::set(join), own));
+        }
+        Ok(())
+    }
+
+    /// The steps that lead on from the first members of a set, the usual ones first; each with how
+    /// much rarer it is than the most usual, as a logarithm.
+    pub(super) fn ways_from(&mut self, set: Id) -> Result<Vec<(Step, f32)>> {
+        let Some(members) = self.arena.members(set)? else {
+            return Ok(Vec::new());
+        };
+        let mut ways: Vec<(Step, f32)> = self.steps_around(&members)?;
+        ways.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        ways.truncate(WAYS);
+        let most = ways.first().map_or(1.0, |w| w.1);
+        for (_, count) in &mut ways {
+            *count = (most / count.max(1.0)).ln();
+        }
+        Ok(ways)
+    }
+}
