@@ -121,7 +121,7 @@ fn forms_that_cannot_be_run_end_with_a_reason() {
 }
 
 #[test]
-fn the_method_forms_tells_what_it_ran() {
+fn a_former_name_of_the_reader_tells_what_it_ran() {
     let asked = "How many World Series did the San Francisco Giants win?";
     let done = wherefore(&["ask", "@toy", asked, "--method", "forms", "--json"]);
     let answer: serde_json::Value = serde_json::from_slice(&done.stdout).unwrap();

@@ -100,7 +100,7 @@ fn counts_extremes_comparisons_and_dates_are_answered_right() {
     let text: Vec<String> = asked.iter().map(Value::to_string).collect();
     std::fs::write(&questions, text.join("\n")).unwrap();
     // by the walk over relations, and as logical forms that are run
-    for (method, least) in [("walk", 86), ("forms", 79)] {
+    for (method, least) in [("walk", 86), ("read", 79)] {
         let wrong = wrong(&asked, &run(method, &questions, dir.path()));
         let right = asked.len() - wrong.len();
         println!(

@@ -25,9 +25,9 @@ use crate::reason::{
 };
 use crate::retrieve::relation_plan::PlannerKind;
 use crate::retrieve::{
-    Amar, AmarConfig, DistanceMlp, Forms, FormsConfig, Gnn2r, Gnn2rConfig, NeighbourhoodConfig,
-    NetworkConfig, Overlap, OverlapConfig, Pna, QrGat, Read, ReadConfig, RelationPlan,
-    RelationPlanConfig, RelationWalk, RelationWalkConfig, Similarity, SimilarityConfig,
+    Amar, AmarConfig, DistanceMlp, Gnn2r, Gnn2rConfig, NeighbourhoodConfig, NetworkConfig, Overlap,
+    OverlapConfig, Pna, QrGat, Read, ReadConfig, RelationPlan, RelationPlanConfig, RelationWalk,
+    RelationWalkConfig, Similarity, SimilarityConfig,
 };
 use crate::select::{Nucleus, NucleusConfig, Threshold, ThresholdConfig, TopK, TopKConfig};
 use crate::verify::{Rules, Ungrounded};
@@ -126,8 +126,6 @@ pub enum RetrieverConfig {
     Similarity(SimilarityConfig),
     /// What the best reading of the question matches.
     Read(ReadConfig),
-    /// What the best logical form matches.
-    Forms(FormsConfig),
     /// What the first logical form matches that a trained language model writes.
     Amar(AmarConfig),
 }
@@ -249,15 +247,9 @@ impl PipelineConfig {
     pub fn of_method(name: &str) -> Option<Self> {
         match name {
             "walk" => Some(Self::default()),
-            "read" => Some(Self {
+            // `forms` is a former name of it
+            "read" | "forms" => Some(Self {
                 retrieve: RetrieverConfig::Read(ReadConfig::default()),
-                // all that made the form match
-                select: SelectorConfig::TopK(TopKConfig { k: 20_000 }),
-                reason: ReasonerConfig::LogicalForm(LogicalFormConfig::default()),
-                ..Self::default()
-            }),
-            "forms" => Some(Self {
-                retrieve: RetrieverConfig::Forms(FormsConfig::default()),
                 // all that made the form match
                 select: SelectorConfig::TopK(TopKConfig { k: 20_000 }),
                 reason: ReasonerConfig::LogicalForm(LogicalFormConfig::default()),
@@ -490,7 +482,6 @@ impl PipelineConfig {
                 }
                 RetrieverConfig::Gnn2r(config) => Box::new(Gnn2r::new(config)?),
                 RetrieverConfig::Read(config) => Box::new(Read::new(config.clone())?),
-                RetrieverConfig::Forms(config) => Box::new(Forms::new(config.clone())?),
                 RetrieverConfig::Amar(config) => Box::new(Amar::new(config.clone())?),
                 RetrieverConfig::Similarity(config) => Box::new(Similarity::new(config.clone())?),
             },

@@ -15,9 +15,8 @@ use wherefore::model::{Random, distance_mlp, encode, gnn2r, pna, relation_plan};
 use wherefore::{Answer, PipelineConfig, Question};
 
 /// Name of the method, and its file in `configs/`.
-const METHODS: [(&str, &str); 11] = [
+const METHODS: [(&str, &str); 10] = [
     ("read", include_str!("../../../configs/read.toml")),
-    ("forms", include_str!("../../../configs/forms.toml")),
     ("walk", include_str!("../../../configs/walk.toml")),
     ("overlap", include_str!("../../../configs/overlap.toml")),
     (

@@ -11,7 +11,7 @@ use wherefore::retrieve::gnn2r::Explanation;
 use wherefore::verify::{SigningKey, seal};
 use wherefore::{Observer, PipelineConfig, Question, Stage};
 
-use super::{config_for, pipeline_config, read_text};
+use super::{Wanted, config_for, pipeline_config, read_text};
 use crate::args::Ask;
 use crate::errors::{Exit, UserError};
 use crate::language;
@@ -51,10 +51,13 @@ pub(crate) fn run(args: &Ask, output: &Output) -> anyhow::Result<Exit> {
     let graph = open(&args.graph, args.consent.trust())?;
     let config = config_for(
         graph.as_ref(),
-        args.config.as_deref(),
-        args.method.as_deref(),
-        args.model.as_deref(),
-        args.llm.llm.is_some(),
+        &Wanted {
+            config: args.config.as_deref(),
+            method: args.method.as_deref(),
+            model: args.model.as_deref(),
+            llm: args.llm.llm.is_some(),
+        },
+        output,
     )?;
     let mut config = set(args, config)?;
     language::configure(&args.llm, &mut config)?;

@@ -12,7 +12,7 @@ use wherefore::verify::{EvidenceState, verify};
 use wherefore_graph::{Graph, Store};
 use wherefore_lab::questions;
 
-use super::config_for;
+use super::{Wanted, config_for};
 use crate::args::Consent;
 use crate::errors::{Exit, UserError};
 use crate::open::open;
@@ -85,10 +85,13 @@ pub(crate) fn run(args: &Diff, output: &Output) -> anyhow::Result<Exit> {
     };
     let config = config_for(
         after.as_ref(),
-        args.config.as_deref(),
-        args.method.as_deref(),
-        args.model.as_deref(),
-        false,
+        &Wanted {
+            config: args.config.as_deref(),
+            method: args.method.as_deref(),
+            model: args.model.as_deref(),
+            llm: false,
+        },
+        output,
     )?;
     // what a pipeline keeps for a graph is kept for each of the two
     let (old, new) = (config.build()?, config.build()?);

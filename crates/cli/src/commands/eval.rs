@@ -12,7 +12,7 @@ use wherefore_lab::outcome::Outcome;
 use wherefore_lab::questions::{self, GoldQuestion, coverage};
 use wherefore_lab::sweep::{self, Planned, Sweep};
 
-use super::{config_for, report};
+use super::{Wanted, config_for, report};
 use crate::args::Eval;
 use crate::errors::{Exit, UserError};
 use crate::language;
@@ -38,10 +38,13 @@ pub(crate) fn run_eval(args: &Eval, output: &Output) -> anyhow::Result<Exit> {
         None => {
             let mut config = config_for(
                 graph.as_ref(),
-                args.config.as_deref(),
-                args.method.as_deref(),
-                args.model.as_deref(),
-                args.llm.llm.is_some(),
+                &Wanted {
+                    config: args.config.as_deref(),
+                    method: args.method.as_deref(),
+                    model: args.model.as_deref(),
+                    llm: args.llm.llm.is_some(),
+                },
+                output,
             )?;
             language::configure(&args.llm, &mut config)?;
             let asked = choose(args, &all, args.seed);

@@ -9,6 +9,7 @@ use wherefore::PipelineConfig;
 use wherefore::graph::Graph;
 
 use crate::errors::UserError;
+use crate::output::Output;
 
 pub(crate) mod ask;
 pub(crate) mod change;
@@ -52,22 +53,32 @@ fn read_text(path: &Path, limit: u64) -> anyhow::Result<String> {
         .with_context(|| format!("cannot read {name}"))
 }
 
-/// The configuration in a file, or that of a method, or that of a checkpoint, or the default one.
+/// What a command says of how to answer.
+struct Wanted<'a> {
+    config: Option<&'a Path>,
+    method: Option<&'a str>,
+    model: Option<&'a Path>,
+    llm: bool,
+}
+
 /// The configuration that is asked for; the usual method of the graph where nothing is.
 fn config_for(
     graph: &dyn Graph,
-    path: Option<&Path>,
-    method: Option<&str>,
-    model: Option<&Path>,
-    llm: bool,
+    wanted: &Wanted<'_>,
+    output: &Output,
 ) -> anyhow::Result<PipelineConfig> {
-    let method = match (path, method, model) {
+    let method = match (wanted.config, wanted.method, wanted.model) {
         // what a language model reads is what lies around the topics
-        (None, None, None) if !llm => Some(PipelineConfig::usual_method(graph)?),
-        _ => method,
+        (None, None, None) if !wanted.llm => Some(PipelineConfig::usual_method(graph)?),
+        (_, method, _) => method,
     };
-    pipeline_config(path, method, model)
+    if method == Some("forms") {
+        output.note("note", "the method `forms` is called `read` now");
+    }
+    pipeline_config(wanted.config, method, wanted.model)
 }
+
+/// The configuration in a file, or that of a method, or that of a checkpoint, or the default one.
 
 fn pipeline_config(
     path: Option<&Path>,

@@ -3,7 +3,6 @@
 pub mod aspects;
 mod bind;
 mod called;
-mod cues;
 pub mod decode;
 mod english;
 mod evaluate;
@@ -25,7 +24,6 @@ mod tests;
 mod value;
 
 pub use called::{entity_name, relation_name};
-pub use cues::{Best, Bound, Cues};
 pub use form::{
     Comparison, Constant, Extreme, Form, MAX_DEPTH, MAX_FORM_BYTES, MAX_PARTS, Place, Rank,
     Relation, Table,

@@ -26,7 +26,7 @@ use wherefore_graph::{EntityId, Graph, RelationId, edges_by_relation};
 use crate::error::Result;
 
 pub(crate) use attributes::Attributes;
-pub(crate) use words::{Asked, places};
+pub(crate) use words::Asked;
 
 /// What is done with the ends of a plan.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -122,13 +122,16 @@ impl Proposal {
 
     /// Whether it is nothing but names of the question.
     pub fn names_only(&self) -> bool {
-        match &self.form {
-            Form::Name(_) | Form::Constant(_) => true,
-            Form::Or(all) => all
-                .iter()
-                .all(|f| matches!(f, Form::Name(_) | Form::Constant(_))),
-            _ => false,
-        }
+        is_names(&self.form)
+    }
+}
+
+fn is_names(form: &Form) -> bool {
+    match form {
+        Form::Name(_) | Form::Constant(_) => true,
+        Form::Or(all) => all.iter().all(is_names),
+        Form::Any(of) => is_names(of),
+        _ => false,
     }
 }
 

@@ -49,7 +49,8 @@ impl Search<'_> {
     fn is_noun(&self, at: usize, found: &[Anchor]) -> bool {
         let word = &self.words.all[at];
         let Some(next) = self.words.all.get(at + 1) else {
-            return true;
+            // `do the Giants knit`
+            return !self.is_yes_no;
         };
         let named = |a: &Anchor| {
             a.words.0 == at + 1 && matches!(&a.cat, Cat::Set { node, .. } if self.is_named(*node))

@@ -2,7 +2,6 @@
 
 pub mod amar;
 mod follow;
-pub(crate) mod forms;
 mod front;
 pub mod gnn2r;
 mod mention;
@@ -12,6 +11,7 @@ mod overlap;
 mod read;
 pub mod relation_plan;
 mod relation_walk;
+mod running;
 mod similarity;
 mod triple_encoder;
 mod vectors;
@@ -26,7 +26,6 @@ use crate::question::Question;
 
 pub use amar::{Amar, AmarConfig};
 pub(crate) use follow::follow as follow_plan;
-pub use forms::{Forms, FormsConfig};
 pub use front::{Taken, steps};
 pub use gnn2r::{Gnn2r, Gnn2rConfig};
 pub use mention::label_span;

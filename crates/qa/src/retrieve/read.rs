@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use wherefore_graph::{EntityId, Graph};
 use wherefore_model::{Encoder, encode};
 
-use super::forms::{Candidate, Running};
+use super::running::{Candidate, Running};
 use super::{Retriever, ScoredTriples};
 use crate::answer::Alternative;
 use crate::error::{Error, Result};

@@ -25,7 +25,7 @@ use wherefore_graph::{EntityId, Graph};
 
 pub use self::prompt::{Prompter, Prompting, TextsTaken};
 pub use self::writer::{FormWriter, WrittenForms, target};
-use super::forms::{Candidate, Running};
+use super::running::{Candidate, Running};
 use super::{Retriever, ScoredTriples};
 use crate::error::{Error, Result};
 use crate::link::Link;

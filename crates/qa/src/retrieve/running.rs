@@ -1,161 +1,18 @@
-//! Writes the question as logical forms without a trained network, and runs the best.
+//! Runs logical forms, best first: the first that comes to something answers.
 //!
-//! The candidates of AMAR's generator come from rules here: where the walk along the relations
-//! that the question tells leads ([`RelationWalk`]), what joins a topic to the class that is asked
-//! for, and what the words say of counts, extremes and comparisons ([`Cues`]):
-//!
-//! ```text
-//! sets       (JOIN r_n … (JOIN r_1 topic))      the walk's plans, and pairs of them by AND
-//!            (AND class (JOIN r topic))         what joins a topic to a class
-//!            class                              where no topic is named
-//! bounds     (AND set (gt value 5))             for each comparison
-//! extremes   (ARGMAX set value)
-//! measures   (JOIN (R value) set)               how high, how many people
-//! count      (COUNT set)
-//! score      = product of the parts' scores, within 0 and 1
-//! ```
-//!
-//! Candidates are run in order of their scores; the first that comes to something answers. A
-//! count of nothing is an answer where nothing else is found.
+//! A count of nothing is an answer where nothing else is found.
 
-mod search;
-mod vocabulary;
-
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use serde::{Deserialize, Serialize};
 use wherefore_graph::{EntityId, Graph, Subgraph, Triple};
-use wherefore_model::{Encoder, encode};
 
-use self::search::Search;
-use self::vocabulary::Vocabulary;
-use super::{
-    FormAnswer, FormedAnswer, RelationWalk, RelationWalkConfig, Retriever, ScoredTriples,
-    turned_around,
-};
+use super::{FormAnswer, FormedAnswer, ScoredTriples};
 use crate::error::{Error, Result};
-use crate::link::Link;
 use crate::logic::{Form, Moment, Outcome, Plan, RunLimits, Runner};
-use crate::measure::places;
-use crate::per_graph::PerGraph;
-use crate::question::Question;
-use crate::words::tokens;
 
 /// How sure an answer is that is reached through the form's own entities alone, against others: the
 /// year of the film itself is seldom meant where years of its director's films are asked for.
 const COMES_BACK: f32 = 0.5;
-
-/// Settings of [`Forms`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct FormsConfig {
-    /// Candidates that are run at most.
-    pub candidates: usize,
-    /// Answers that are given with their evidence at most.
-    pub answers: usize,
-    /// All candidates together run for at most so many milliseconds.
-    pub time_limit_ms: u64,
-    /// Most entities of a set.
-    pub max_rows: usize,
-    /// How plans are found.
-    pub walk: RelationWalkConfig,
-}
-
-impl Default for FormsConfig {
-    fn default() -> Self {
-        Self {
-            candidates: 60,
-            answers: 200,
-            time_limit_ms: 3000,
-            max_rows: 200_000,
-            walk: RelationWalkConfig {
-                plans: 8,
-                ..RelationWalkConfig::default()
-            },
-        }
-    }
-}
-
-/// Retrieves what the best logical form matches.
-pub struct Forms {
-    config: FormsConfig,
-    walk: RelationWalk,
-    encoder: Arc<dyn Encoder>,
-    vocabulary: PerGraph<Vocabulary>,
-}
-
-impl Forms {
-    /// A retriever with these settings; opens the encoder.
-    pub fn new(config: FormsConfig) -> Result<Self> {
-        for (name, value) in [
-            ("retrieve.candidates", config.candidates),
-            ("retrieve.answers", config.answers),
-            ("retrieve.max_rows", config.max_rows),
-        ] {
-            if value == 0 {
-                return Err(Error::BadSetting {
-                    name,
-                    value: "0".into(),
-                    wanted: "at least 1",
-                });
-            }
-        }
-        Ok(Self {
-            walk: RelationWalk::new(config.walk.clone())?,
-            encoder: encode::open(&config.walk.encoder)?,
-            vocabulary: PerGraph::default(),
-            config,
-        })
-    }
-}
-
-impl Retriever for Forms {
-    fn needs_links(&self) -> bool {
-        false
-    }
-
-    fn retrieve(
-        &self,
-        question: &Question,
-        links: &[Link],
-        graph: &dyn Graph,
-    ) -> Result<ScoredTriples> {
-        if let Some(refused) = turned_around(question, links) {
-            return Ok(refused);
-        }
-        if let Some(phrase) = ranked(&question.text) {
-            return Ok(ScoredTriples {
-                refused: Some(format!(
-                    "`{phrase}` asks for a place that no logical form has; the method `walk` reads it"
-                )),
-                ..ScoredTriples::default()
-            });
-        }
-        let vocabulary = self
-            .vocabulary
-            .get(graph, || Vocabulary::new(graph, &*self.encoder))?;
-        let search = Search::new(self, &vocabulary, question, links, graph)?;
-        let running = Running {
-            answers: self.config.answers,
-            time: Duration::from_millis(self.config.time_limit_ms),
-            max_rows: self.config.max_rows,
-            own_names: false,
-        };
-        let candidates = search.candidates()?.into_iter().map(Ok);
-        running.first(candidates, &search.topics, graph)
-    }
-}
-
-/// The words that ask for another place than the first: `second largest`, `five longest`.
-fn ranked(text: &str) -> Option<&str> {
-    let words = tokens(text);
-    let phrase = words.windows(2).find(|two| {
-        let [first, next] = [0, 1].map(|i| text[two[i].start..two[i].end].to_lowercase());
-        places(&first).is_some() && (next.ends_with("est") || next == "most")
-    })?;
-    Some(&text[phrase[0].start..phrase[1].end])
-}
 
 /// A form with its score.
 #[derive(Clone, Debug)]
@@ -356,13 +213,6 @@ mod tests {
     use wherefore_graph::MemoryGraph;
 
     use super::*;
-
-    #[test]
-    fn places_are_told_from_firsts() {
-        assert_eq!(ranked("the Second largest country"), Some("Second largest"));
-        assert_eq!(ranked("name the 5 longest rivers"), Some("5 longest"));
-        assert_eq!(ranked("the largest of two countries"), None);
-    }
 
     #[test]
     fn what_comes_back_through_the_topic_is_told_last() {
