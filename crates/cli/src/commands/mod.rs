@@ -79,7 +79,6 @@ fn config_for(
 }
 
 /// The configuration in a file, or that of a method, or that of a checkpoint, or the default one.
-
 fn pipeline_config(
     path: Option<&Path>,
     method: Option<&str>,

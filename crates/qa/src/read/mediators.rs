@@ -82,7 +82,7 @@ impl Schema {
         for &node in &nodes {
             for (next, _) in by_relation(&graph.outgoing(node)?) {
                 let known = self.relation(next);
-                if !known.is_silent && !(next == relation && !forward) {
+                if !known.is_silent && (next != relation || forward) {
                     *counts.entry(next).or_insert(0) += 1;
                 }
             }

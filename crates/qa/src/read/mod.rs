@@ -181,7 +181,7 @@ fn proposal(search: &mut Search<'_>, reading: &Reading, number: usize) -> Result
             Feature::skip_asking if is_when(slot) && !is_time => unused.push(text),
             Feature::skip_silent | Feature::skip_asking => {}
             Feature::skip_light | Feature::skip_light_said | Feature::skip_modifier => {
-                passed_over.push(text)
+                passed_over.push(text);
             }
             _ => unused.push(text),
         }
