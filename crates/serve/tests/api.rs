@@ -28,7 +28,7 @@ fn a_question_is_answered_with_its_evidence() {
     assert_eq!(verified["holds"], true);
     let body = json!({ "question": MASCOT, "top_k": 2 });
     let evidence = served.post("/v1/retrieve", &body).json();
-    assert_eq!(evidence["evidence"].as_array().unwrap().len(), 2);
+    assert_eq!(evidence["evidence"].as_array().unwrap().len(), 1);
     let links = served
         .post("/v1/link", &json!({ "question": MASCOT }))
         .json();

@@ -87,6 +87,7 @@ impl Search<'_> {
         }
         for link in links {
             let Some((start, end)) = link.span else {
+                self.given.push(link.entity);
                 continue;
             };
             let first = self.words.all.iter().position(|w| w.end > start);

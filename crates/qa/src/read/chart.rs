@@ -166,6 +166,8 @@ pub(super) struct Search<'g> {
     /// What it costs to pass over each slot.
     pub(super) skip: Vec<Feature>,
     pub(super) known_bridges: Bridges,
+    /// Topics that the caller gives and that no word names.
+    pub(super) given: Vec<EntityId>,
     pub(super) until: Instant,
 }
 
@@ -207,6 +209,7 @@ impl<'g> Search<'g> {
             skip: vec![Feature::skip_unknown; words.slots.len()],
             words,
             known_bridges: Bridges::new(),
+            given: Vec::new(),
             until: Instant::now() + time,
         }
     }

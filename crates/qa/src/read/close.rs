@@ -1,7 +1,7 @@
 //! Parts of the whole question as readings.
 
 use super::arena::{Id, Meaning, Measure, Node};
-use super::chart::{Cat, Item, Search, Weighed};
+use super::chart::{Cat, Item, Search, Weighed, sorted};
 use super::features::Feature as F;
 use super::lang::Op;
 use super::schema::Kind;
@@ -72,6 +72,16 @@ impl Search<'_> {
                     own.push((F::empty_answer, 1.0));
                 }
                 closed.push((*node, own));
+            }
+            // `drawn by whom`, where the caller says of what
+            Cat::Relation(relation) if !self.given.is_empty() => {
+                let given = self.arena.add(Node::Ents(sorted(self.given.clone())))?;
+                for forward in [true, false] {
+                    if self.arena.has_step(given, (*relation, forward))? {
+                        let join = self.arena.add(Node::Join((*relation, forward), given))?;
+                        closed.push((join, Vec::new()));
+                    }
+                }
             }
             // `who earns more than 50000`, `who is the oldest`: whatever has that
             Cat::Filter(by, is, than) if !self.is_yes_no => {

@@ -437,7 +437,7 @@ mod tests {
         engine.warm().unwrap();
         let served = engine.graph(None).unwrap();
         assert_eq!(served.name, "toy");
-        assert_eq!(served.default_method(), "walk");
+        assert_eq!(served.default_method(), "read");
         assert_eq!(served.methods().count(), 4);
         let unknown = engine.graph(Some("x")).err().unwrap();
         assert_eq!(
