@@ -41,8 +41,6 @@ pub struct ReadTrainConfig {
     pub time_limit_ms: u64,
     /// The encoder that compares words with relations.
     pub encoder: String,
-    /// Not used: nothing is drawn.
-    pub seed: u64,
 }
 
 impl Default for ReadTrainConfig {
@@ -55,7 +53,6 @@ impl Default for ReadTrainConfig {
             cheap: 0.25,
             time_limit_ms: 2000,
             encoder: "static".into(),
-            seed: 0,
         }
     }
 }
@@ -65,9 +62,8 @@ impl Settings for ReadTrainConfig {
         encoder.clone_into(&mut self.encoder);
     }
 
-    fn set_seed(&mut self, seed: u64) {
-        self.seed = seed;
-    }
+    /// Nothing is drawn.
+    fn set_seed(&mut self, _: u64) {}
 }
 
 impl ReadTrainConfig {

@@ -6,7 +6,7 @@ use hashbrown::HashMap;
 use wherefore_graph::names::normalise;
 use wherefore_graph::{EntityId, NameMatch, RelationId};
 
-use super::arena::{Node, Ranked};
+use super::arena::{Measure, Node, Ranked};
 use super::chart::{Anchor, Cat, Search, sorted};
 use super::features::Feature as F;
 use super::lang::Op;
@@ -42,8 +42,10 @@ impl Search<'_> {
         self.operator_anchors(&mut found);
         self.number_anchors(&mut found)?;
         self.chain_anchors(&mut found);
+        self.initial_anchors(&mut found);
         self.near_anchors(&mut found)?;
         self.unnamed_anchors(&mut found)?;
+        self.longest_first(&mut found);
         self.price_of_passing_over(&found)?;
         self.asked = self.asked_for(&found);
         Ok(found)
@@ -287,6 +289,41 @@ impl Search<'_> {
         Ok(())
     }
 
+    /// Words whose first letters are a relation's label, or a word that is the first letters of
+    /// one: `miles per gallon`, `GDP`.
+    fn initial_anchors(&self, found: &mut Vec<Anchor>) {
+        let first = |word: &str| word.chars().next();
+        let n = self.words.all.len();
+        for id in 0..self.schema.relations.len() {
+            let relation = RelationId(id as u32);
+            let label = &self.schema.relation(relation).words;
+            let initials: String = label.iter().filter_map(|w| first(w)).collect();
+            for from in 0..n {
+                let to = match &label[..] {
+                    [short] if (3..=5).contains(&short.chars().count()) => {
+                        let to = from + short.chars().count();
+                        let said = self.words.all.get(from..to).unwrap_or_default();
+                        let said = said.iter().filter_map(|w| first(&w.lower));
+                        if !said.eq(short.chars()) {
+                            continue;
+                        }
+                        to
+                    }
+                    [_, _, ..] if self.words.all[from].lower == initials => from + 1,
+                    _ => continue,
+                };
+                if let Some(slots) = self.words.slots_of(from, to) {
+                    found.push(Anchor {
+                        slots,
+                        words: (from, to),
+                        cat: Cat::Relation(relation),
+                        own: vec![(F::relation, 1.0), (F::relation_group, 1.0)],
+                    });
+                }
+            }
+        }
+    }
+
     /// Words that mean several steps: `grandmother`.
     fn chain_anchors(&self, found: &mut Vec<Anchor>) {
         for slot in 0..self.words.slots.len() {
@@ -309,7 +346,7 @@ impl Search<'_> {
         }
     }
 
-    /// Relations that words come near to, where nothing else is known of the words.
+    /// Classes and relations that words come near to, where nothing else is known of the words.
     fn near_anchors(&mut self, found: &mut Vec<Anchor>) -> Result<()> {
         for slot in 0..self.words.slots.len() {
             let at = self.words.slots[slot];
@@ -317,6 +354,15 @@ impl Search<'_> {
             let known = |a: &Anchor| (a.slots.0..a.slots.1).contains(&slot);
             if word.is_silent || found.iter().any(known) {
                 continue;
+            }
+            for (class, cosine) in self.near.classes(&word.lower)? {
+                let node = self.arena.add(Node::Class(class))?;
+                found.push(Anchor {
+                    slots: (slot, slot + 1),
+                    words: (at, at + 1),
+                    cat: Cat::set(node),
+                    own: vec![(F::class, 1.0), (F::class_soft, 1.0 - cosine)],
+                });
             }
             for (relation, cosine) in self.near.relations(&word.lower, self.schema)? {
                 found.push(Anchor {
@@ -348,7 +394,7 @@ impl Search<'_> {
         if let Some((greatest, by)) = self.extreme_of(relation)
             && let Some(&(class, _)) = self.schema.relation(relation).domain.first()
         {
-            let by = super::arena::Measure::Path(std::rc::Rc::from([(by, true)]));
+            let by = Measure::of(by);
             let class = self.arena.add(Node::Class(class))?;
             let top = self
                 .arena
@@ -443,34 +489,88 @@ impl Search<'_> {
     }
 
     fn number_anchors(&mut self, found: &mut Vec<Anchor>) -> Result<()> {
-        for slot in 0..self.words.slots.len() {
-            let at = self.words.slots[slot];
-            let Some(mut number) = self.words.number_at(at, self.lang) else {
-                continue;
-            };
+        for at in self.words.slots.clone() {
             if self.words.all[at].is_silent {
                 continue;
             }
-            let mut to = at + 1;
-            // `5 million`
-            while let Some(next) = self.words.all.get(to)
-                && let Some(times) = self.lang.number(&next.lower)
-                && times >= 100.0
+            let Some((number, _, to)) = self.number_from(at) else {
+                continue;
+            };
+            let node = self.arena.add(Node::Const(number.to_bits()))?;
+            let mut cats = vec![(at, to, Cat::Number(node))];
+            // `between 3 and 5`, `1990 to 1995`
+            let before = at.checked_sub(1).map(|i| self.words.all[i].lower.as_str());
+            if let Some(between) = self.words.all.get(to)
+                && let Some((high, times, end)) = self.number_from(to + 1)
+                && self.lang.is_range(before, &between.lower)
             {
-                number *= times;
-                to += 1;
+                // `between 5 and 10 million`
+                let node = match number * times <= high {
+                    true => self.arena.add(Node::Const((number * times).to_bits()))?,
+                    false => node,
+                };
+                let high = self.arena.add(Node::Const(high.to_bits()))?;
+                cats.push((at, end, Cat::Range(node, high)));
             }
-            if let Some(slots) = self.words.slots_of(at, to) {
-                let node = self.arena.add(Node::Const(number.to_bits()))?;
-                found.push(Anchor {
-                    slots,
-                    words: (at, to),
-                    cat: Cat::Number(node),
-                    own: Vec::new(),
-                });
+            for (from, to, cat) in cats {
+                if let Some(slots) = self.words.slots_of(from, to) {
+                    found.push(Anchor {
+                        slots,
+                        words: (from, to),
+                        cat,
+                        own: Vec::new(),
+                    });
+                }
             }
         }
         Ok(())
+    }
+
+    /// The number that begins at a word, how many times what is written there it is, and the word
+    /// after it: `5 million`.
+    fn number_from(&self, at: usize) -> Option<(f64, f64, usize)> {
+        self.words.all.get(at)?;
+        let number = self.words.number_at(at, self.lang)?;
+        let (mut scale, mut to) = (1.0, at + 1);
+        while let Some(next) = self.words.all.get(to)
+            && let Some(times) = self.lang.number(&next.lower)
+            && times >= 100.0
+        {
+            scale *= times;
+            to += 1;
+        }
+        Some((number * scale, scale, to))
+    }
+
+    /// Parts of a label that the question has in full say less than the whole of it.
+    fn longest_first(&self, found: &mut [Anchor]) {
+        let whole = |a: &Anchor| {
+            let differs = |(f, v): &(F, f32)| {
+                *v > 0.0
+                    && matches!(
+                        f,
+                        F::relation_group | F::relation_missing | F::class_group | F::class_missing
+                    )
+            };
+            let is_label = a
+                .own
+                .iter()
+                .any(|(f, _)| matches!(f, F::relation | F::class));
+            is_label && a.slots.1 > a.slots.0 + 1 && !a.own.iter().any(differs)
+        };
+        let whole: Vec<(usize, usize)> =
+            found.iter().filter(|a| whole(a)).map(|a| a.slots).collect();
+        for anchor in found {
+            let (from, to) = anchor.slots;
+            let inside = |w: &&(usize, usize)| w.0 <= from && to <= w.1 && to - from < w.1 - w.0;
+            let is_label = anchor
+                .own
+                .iter()
+                .any(|(f, _)| matches!(f, F::relation | F::class));
+            if is_label && whole.iter().any(|w| inside(&w)) {
+                anchor.own.push((F::inside_label, 1.0));
+            }
+        }
     }
 
     /// The classes that are named right after `which`, `what` or `how many`.
@@ -479,13 +579,20 @@ impl Search<'_> {
         let Some(mut at) = self.words.all.iter().position(asks) else {
             return Vec::new();
         };
+        let told = self.lang.tells(&self.words.all[at].lower);
+        let picked = self.lang.picks(&self.words.all[at].lower);
         at += 1;
         let counts =
             |p: &&super::tokens::Phrase| p.op == Op::Count && p.from + 1 >= at && p.from <= at;
         if let Some(phrase) = self.words.phrases.iter().find(counts) {
             at = phrase.to;
-        } else if !self.lang.picks(&self.words.all[at - 1].lower) {
+        } else if !told && !picked {
             return Vec::new();
+        }
+        // `what are the names of the rivers`, `show me all rivers`
+        let is_slot = |at: usize| self.words.slots.binary_search(&at).is_ok();
+        while at < self.words.all.len() && !is_slot(at) {
+            at += 1;
         }
         let mut asked = Vec::new();
         let here = || found.iter().filter(|a| a.words.0 == at);
@@ -526,6 +633,8 @@ impl Search<'_> {
             for anchor in here {
                 match &anchor.cat {
                     Cat::Op(Op::Share) => price = F::skip_light,
+                    Cat::Op(Op::Event) if price == F::skip_unknown => price = F::skip_word,
+                    Cat::Op(Op::Event) => {}
                     Cat::Op(_) | Cat::Superlative(..) => price = F::skip_operator,
                     Cat::Number(_) => price = F::skip_number,
                     Cat::Set { node, .. } if matches!(self.arena.node(*node), Node::Ents(_)) => {

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use hashbrown::HashMap;
 use wherefore_graph::{EntityId, Graph, RelationId, Term, edges_by_relation};
 
-use super::schema::{ClassIx, Kind, Schema, Step, entity_kind, number_of};
+use super::schema::{ClassIx, Kind, Schema, Step, entity_kind, number_of, row};
 use crate::error::Result;
 use crate::logic::{Aggregate, Comparison};
 
@@ -68,6 +68,8 @@ pub(super) enum Node {
     Of(Aggregate, Id, Measure),
     /// Whether there is a member.
     Any(Id),
+    /// The members with what is told of each, in an order.
+    Table(Id, Rc<[Measure]>, Option<(Measure, bool)>),
 }
 
 /// What a node stands for.
@@ -90,6 +92,18 @@ pub(super) struct Arena<'g> {
     kinds: Vec<Kind>,
     meanings: Vec<Option<Meaning>>,
     edges: usize,
+}
+
+impl Measure {
+    /// What a relation leads to.
+    pub(super) fn of(relation: RelationId) -> Self {
+        Measure::Path(Rc::from([(relation, true)]))
+    }
+
+    /// How many things a relation leads to.
+    pub(super) fn how_many(relation: RelationId) -> Self {
+        Measure::HowMany(Rc::from([(relation, true)]), None)
+    }
 }
 
 impl<'g> Arena<'g> {
@@ -122,6 +136,28 @@ impl<'g> Arena<'g> {
 
     pub(super) fn node(&self, id: Id) -> &Node {
         &self.nodes[id as usize]
+    }
+
+    /// The members of a set whose measure compares so with a number. After a year is after all of
+    /// it, and up to a year takes in all of it.
+    pub(super) fn filtered(&mut self, of: Id, by: Measure, is: Comparison, than: Id) -> Result<Id> {
+        let year = match *self.node(than) {
+            Node::Const(bits) if self.is_time(&by) => Some(f64::from_bits(bits)),
+            _ => None,
+        };
+        let whole = year.filter(|year| year.fract() == 0.0);
+        let (is, than) = match (whole, is) {
+            (Some(year), Comparison::Greater) => (
+                Comparison::AtLeast,
+                self.add(Node::Const((year + 1.0).to_bits()))?,
+            ),
+            (Some(year), Comparison::AtMost) => (
+                Comparison::Less,
+                self.add(Node::Const((year + 1.0).to_bits()))?,
+            ),
+            _ => (is, than),
+        };
+        self.add(Node::Where(of, by, is, than))
     }
 
     /// The classes that its members may be of; none where that is not known.
@@ -179,7 +215,9 @@ impl<'g> Arena<'g> {
                 all.extend(second.iter().filter(|c| !first.contains(c)));
                 (all.into(), kind)
             }
-            Node::Except(a, _) | Node::Top(a, ..) | Node::Where(a, ..) => of(a),
+            Node::Except(a, _) | Node::Top(a, ..) | Node::Where(a, ..) | Node::Table(a, ..) => {
+                of(a)
+            }
             Node::Const(_) | Node::Count(_) | Node::Of(..) => (none, Kind::Number),
             Node::Any(_) => (none, Kind::Text),
         })
@@ -220,21 +258,16 @@ impl<'g> Arena<'g> {
     }
 
     fn step(&mut self, from: &[EntityId], step: Step) -> Result<Option<Vec<EntityId>>> {
-        let (relation, forward) = match self.schema.steps(step)[..] {
-            [first, second] => {
-                return match self.step(from, first)? {
-                    Some(between) => self.step(&between, second),
-                    None => Ok(None),
-                };
-            }
-            _ => step,
-        };
+        let ((relation, forward), second) = self.schema.steps(step);
+        if let Some(second) = second {
+            return match self.step(from, (relation, forward))? {
+                Some(between) => self.step(&between, second),
+                None => Ok(None),
+            };
+        }
         let mut found = Vec::new();
         for &entity in from {
-            let row = match forward {
-                true => self.graph.outgoing(entity)?,
-                false => self.graph.incoming(entity)?,
-            };
+            let row = row(self.graph, entity, forward)?;
             let edges = edges_by_relation(&row, relation);
             self.edges += edges.len() + 1;
             found.extend(edges.iter().map(|edge| edge.entity));
@@ -309,7 +342,7 @@ impl<'g> Arena<'g> {
         match *self.node(id) {
             Node::Ents(_) => true,
             Node::Join(_, of) | Node::Except(of, _) => self.is_grounded(of),
-            Node::Top(of, ..) | Node::Where(of, ..) => self.is_grounded(of),
+            Node::Top(of, ..) | Node::Where(of, ..) | Node::Table(of, ..) => self.is_grounded(of),
             Node::And(a, b) => self.is_grounded(a) || self.is_grounded(b),
             Node::Or(a, b) => self.is_grounded(a) && self.is_grounded(b),
             _ => false,
@@ -328,21 +361,20 @@ impl<'g> Arena<'g> {
 
     /// Those that are in a set as well.
     fn kept(&mut self, all: &[EntityId], set: Id) -> Result<Option<Vec<EntityId>>> {
-        if let Node::Class(class) = self.nodes[set as usize] {
+        let filter = self.nodes[set as usize].clone();
+        if matches!(filter, Node::Class(_) | Node::Side(..)) {
+            // by what each of them says, without reading the whole of the set
             let mut kept = Vec::new();
             for &entity in all {
                 self.edges += 1;
-                if self.schema.types_of(self.graph, entity)?.contains(&class) {
-                    kept.push(entity);
-                }
-            }
-            return Ok((self.edges <= MAX_EDGES).then_some(kept));
-        }
-        if let Node::Side(relation, tails) = self.nodes[set as usize] {
-            let mut kept = Vec::new();
-            for &entity in all {
-                self.edges += 1;
-                if self.has_edge(entity, (relation, !tails))? {
+                let inside = match filter {
+                    Node::Side(relation, tails) => self.has_edge(entity, (relation, !tails))?,
+                    Node::Class(class) => {
+                        self.schema.types_of(self.graph, entity)?.contains(&class)
+                    }
+                    _ => false,
+                };
+                if inside {
                     kept.push(entity);
                 }
             }
@@ -395,8 +427,8 @@ impl<'g> Arena<'g> {
             }
             Node::Side(relation, tails) => {
                 let mut found = Vec::new();
-                let steps = self.schema.steps((*relation, !tails));
-                let (relation, tails) = (steps[0].0, !steps[0].1);
+                let ((relation, away), _) = self.schema.steps((*relation, !tails));
+                let tails = !away;
                 for triple in self.graph.with_relation(relation)?.take(MAX_SET) {
                     let triple = triple?;
                     found.push(if tails { triple.tail } else { triple.head });
@@ -493,6 +525,7 @@ impl<'g> Arena<'g> {
                 Some(all) => Meaning::Truth(!all.is_empty()),
                 None => Meaning::Unknown,
             },
+            Node::Table(of, ..) => self.meaning(*of)?,
         })
     }
 
@@ -554,11 +587,8 @@ impl<'g> Arena<'g> {
     }
 
     fn has_edge(&self, entity: EntityId, step: Step) -> Result<bool> {
-        let (relation, forward) = self.schema.steps(step)[0];
-        let row = match forward {
-            true => self.graph.outgoing(entity)?,
-            false => self.graph.incoming(entity)?,
-        };
+        let ((relation, forward), _) = self.schema.steps(step);
+        let row = row(self.graph, entity, forward)?;
         Ok(!edges_by_relation(&row, relation).is_empty())
     }
 }

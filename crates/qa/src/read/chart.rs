@@ -89,8 +89,26 @@ pub(super) enum Cat {
     Sharing(RelationId),
     /// `average age`.
     Aggregated(Aggregate, RelationId),
-    /// `in descending order of age`.
-    Ordered(Option<RelationId>, bool),
+    /// `number of neighbours`, of each.
+    Counted(RelationId),
+    /// `in descending order of age`: by what, where that is said.
+    Ordered(Option<Measure>, bool),
+    /// `by number of concerts`.
+    OrderedCount(Id, bool),
+    /// `the capital and the area`.
+    Columns(Rc<[RelationId]>),
+    /// `and the area`.
+    WithColumn(RelationId),
+    /// `between 3 and 5`.
+    Range(Id, Id),
+    /// `population between 3 and 5`.
+    FilterRange(Measure, Id, Id),
+    /// `older than average`.
+    ThanUsual {
+        greater: bool,
+        degree: u8,
+        aggregate: Aggregate,
+    },
 }
 
 impl Cat {
@@ -115,8 +133,6 @@ pub(super) struct Item {
     pub(super) is_headed: bool,
     /// Slots that it passes over.
     pub(super) skipped: u64,
-    /// By what the answer is to be ordered, the greatest first.
-    pub(super) order: Option<(RelationId, bool)>,
 }
 
 /// A whole reading.
@@ -126,7 +142,6 @@ pub(super) struct Reading {
     pub(super) score: f32,
     pub(super) derivation: Rc<Derivation>,
     pub(super) skipped: u64,
-    pub(super) order: Option<(RelationId, bool)>,
 }
 
 /// A part that words stand for by themselves.
@@ -147,6 +162,8 @@ pub(super) type Made = Vec<(Cat, Own)>;
 pub(super) type Weighed = Vec<(Id, Own)>;
 /// A way to count with what speaks for it.
 pub(super) type Counted = (Measure, Own);
+/// Steps that lead on from a set, each with how much rarer it is than the most usual.
+pub(super) type Ways = Rc<[(Step, f32)]>;
 /// Ways from a set to things of some classes, found before.
 type Bridges = HashMap<(Rc<[ClassIx]>, Id), Rc<[Bridge]>>;
 
@@ -166,6 +183,10 @@ pub(super) struct Search<'g> {
     /// What it costs to pass over each slot.
     pub(super) skip: Vec<Feature>,
     pub(super) known_bridges: Bridges,
+    /// Steps that lead on from a set, found before.
+    pub(super) known_ways: HashMap<Id, Ways>,
+    /// Cosines of a word with each relation, by the word's place.
+    pub(super) known_cosines: HashMap<usize, Rc<[f32]>>,
     /// Topics that the caller gives and that no word names.
     pub(super) given: Vec<EntityId>,
     pub(super) until: Instant,
@@ -209,6 +230,8 @@ impl<'g> Search<'g> {
             skip: vec![Feature::skip_unknown; words.slots.len()],
             words,
             known_bridges: Bridges::new(),
+            known_ways: HashMap::new(),
+            known_cosines: HashMap::new(),
             given: Vec::new(),
             until: Instant::now() + time,
         }
@@ -229,7 +252,6 @@ impl<'g> Search<'g> {
             words: anchor.words,
             is_headed: self.is_unnamed(&anchor.cat),
             skipped: 0,
-            order: None,
         }
     }
 
@@ -299,16 +321,8 @@ impl<'g> Search<'g> {
         if self.is_spent() {
             return Ok(());
         }
-        let order = a.order.or(b.order);
         let headed = self.is_unnamed(&a.cat) || self.is_unnamed(&b.cat);
         for (cat, own) in self.combine(a, b)? {
-            let order = match (&cat, &a.cat, &b.cat) {
-                (Cat::Set { .. }, Cat::Set { .. }, Cat::Ordered(Some(by), first))
-                | (Cat::Set { .. }, Cat::Ordered(Some(by), first), Cat::Set { .. }) => {
-                    Some((*by, *first))
-                }
-                _ => order,
-            };
             let is_set = matches!(cat, Cat::Set { .. });
             found.push(Item {
                 cat,
@@ -323,13 +337,12 @@ impl<'g> Search<'g> {
                 words: (a.words.0.min(b.words.0), a.words.1.max(b.words.1)),
                 is_headed: headed && is_set,
                 skipped: a.skipped | b.skipped,
-                order,
             });
         }
         Ok(())
     }
 
-    /// The best of a cell, each once; sets that are empty weigh less.
+    /// The best of a cell, each once; sets that come to nothing weigh less.
     fn kept(&mut self, mut found: Vec<Item>) -> Result<Vec<Item>> {
         found.sort_by(|a, b| b.score.total_cmp(&a.score));
         let mut seen: hashbrown::HashSet<(Cat, bool)> = hashbrown::HashSet::new();
@@ -348,18 +361,10 @@ impl<'g> Search<'g> {
             *count += 1;
             if let Cat::Set { node, .. } = item.cat
                 && !self.is_spent()
-                && !matches!(self.arena.node(node), Node::Class(_) | Node::Side(..))
-                && !(self.is_yes_no
-                    && matches!(self.arena.node(node), Node::And(..) | Node::Where(..)))
-                && let Meaning::Set(members) = self.arena.meaning(node)?
-                && members.is_empty()
-                && item
-                    .derivation
-                    .own
-                    .iter()
-                    .all(|(f, _)| *f != Feature::empty)
+                && let Some(feature) = self.comes_to_little(node)?
+                && item.derivation.own.iter().all(|(f, _)| *f != feature)
             {
-                let own = vec![(Feature::empty, 1.0)];
+                let own = vec![(feature, 1.0)];
                 item.score += self.weigh(&own);
                 item.derivation = Rc::new(Derivation {
                     parts: [Some(Rc::clone(&item.derivation)), None],
@@ -370,6 +375,36 @@ impl<'g> Search<'g> {
         }
         kept.sort_by(|a, b| b.score.total_cmp(&a.score));
         Ok(kept)
+    }
+
+    /// Whether a set is empty, or a comparison in it leaves nothing out.
+    fn comes_to_little(&mut self, node: Id) -> Result<Option<Feature>> {
+        let of = match *self.arena.node(node) {
+            Node::Class(_) | Node::Side(..) => return Ok(None),
+            Node::And(..) if self.is_yes_no => return Ok(None),
+            Node::Where(of, ..) if self.is_yes_no => return self.leaves_all(node, of),
+            Node::Where(of, ..) => Some(of),
+            _ => None,
+        };
+        if let Meaning::Set(members) = self.arena.meaning(node)?
+            && members.is_empty()
+        {
+            return Ok(Some(Feature::empty));
+        }
+        match of {
+            Some(of) => self.leaves_all(node, of),
+            None => Ok(None),
+        }
+    }
+
+    /// Whether a comparison leaves out no member of a set.
+    pub(super) fn leaves_all(&mut self, node: Id, of: Id) -> Result<Option<Feature>> {
+        let (kept, all) = (self.arena.members(node)?, self.arena.members(of)?);
+        let (Some(kept), Some(all)) = (kept, all) else {
+            return Ok(None);
+        };
+        let same = all.len() > 1 && kept.len() == all.len();
+        Ok(same.then_some(Feature::idle_comparison))
     }
 
     fn finished(&mut self, whole: Vec<Item>) -> Result<Vec<Reading>> {
@@ -384,7 +419,6 @@ impl<'g> Search<'g> {
                         own,
                     }),
                     skipped: item.skipped,
-                    order: item.order,
                 });
             }
         }

@@ -4,7 +4,6 @@ use super::arena::{Id, Meaning, Measure, Node};
 use super::chart::{Cat, Item, Search, Weighed, sorted};
 use super::features::Feature as F;
 use super::lang::Op;
-use super::schema::Kind;
 use crate::error::Result;
 
 impl Search<'_> {
@@ -31,7 +30,7 @@ impl Search<'_> {
                 }
                 if self.is_named(node) && self.schema.is_untyped {
                     // `who is from France`
-                    for (step, rarity) in self.ways_from(node)? {
+                    for &(step, rarity) in self.ways_from(node)?.iter() {
                         let join = self.arena.add(Node::Join(step, node))?;
                         let mut own = vec![(F::bridge, 1.0), (F::bridge_rare, rarity)];
                         own.push((F::answer_is_around, 1.0));
@@ -86,8 +85,8 @@ impl Search<'_> {
             // `who earns more than 50000`, `who is the oldest`: whatever has that
             Cat::Filter(by, is, than) if !self.is_yes_no => {
                 if let Some(of) = self.whoever(by)? {
-                    let node = Node::Where(of, by.clone(), *is, *than);
-                    closed.push((self.arena.add(node)?, vec![(F::subject_unsaid, 1.0)]));
+                    let node = self.arena.filtered(of, by.clone(), *is, *than)?;
+                    closed.push((node, vec![(F::subject_unsaid, 1.0)]));
                 }
             }
             Cat::Top(greatest, by, ranked) if !self.is_yes_no => {
@@ -102,16 +101,24 @@ impl Search<'_> {
     }
 
     /// What may be meant by nothing but `who` or `what`: the things that are measured so.
-    fn whoever(&mut self, by: &Measure) -> Result<Option<Id>> {
+    pub(super) fn whoever(&mut self, by: &Measure) -> Result<Option<Id>> {
         let (Measure::Path(path) | Measure::HowMany(path, _)) = by;
         let Some(&(relation, true)) = path.first() else {
             return Ok(None);
         };
-        let of = match self.schema.relation(relation).domain.first() {
-            Some(&(class, _)) => Node::Class(class),
-            None => Node::Side(relation, false),
+        match self.schema.relation(relation).domain.first() {
+            Some(&(class, _)) => self.arena.add(Node::Class(class)).map(Some),
+            None => self.measured_by(by).map(Some),
+        }
+    }
+
+    /// Whether a set may be times: also as texts, where the relation says so.
+    pub(super) fn may_be_time(&self, node: Id) -> bool {
+        let said = match *self.arena.node(node) {
+            Node::Join((relation, true), _) => self.schema.relation(relation).is_time(self.lang),
+            _ => false,
         };
-        self.arena.add(of).map(Some)
+        said || self.arena.kind(node).is_measure()
     }
 
     pub(super) fn fit_to_asking(&mut self, node: Id, own: &mut Vec<(F, f32)>) {
@@ -124,13 +131,13 @@ impl Search<'_> {
         let Some(asked) = asked else { return };
         let said = self.lang.operators(&[&asked.lower]);
         let ops: Vec<Op> = said.into_iter().map(|(_, op)| op).collect();
-        if ops.contains(&Op::Where) && matches!(kind, Kind::Number | Kind::Time) {
+        if ops.contains(&Op::Where) && kind.is_measure() {
             own.push((F::place_mismatch, 1.0));
         }
-        if ops.contains(&Op::When) && matches!(kind, Kind::Thing | Kind::Text) {
+        if ops.contains(&Op::When) && !self.may_be_time(node) {
             own.push((F::time_mismatch, 1.0));
         }
-        if self.lang.person.contains(&asked.lower) && matches!(kind, Kind::Number | Kind::Time) {
+        if self.lang.person.contains(&asked.lower) && kind.is_measure() {
             own.push((F::person_mismatch, 1.0));
         }
     }

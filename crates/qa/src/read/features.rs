@@ -24,7 +24,7 @@ features! {
     // names
     name, name_word, name_rare, name_unsure, name_namesakes, name_lower, name_literal, name_number, name_prominent,
     // classes and relations
-    class, class_group, class_missing, relation, relation_group, relation_missing, relation_missing_extreme, relation_only_extreme, relation_soft, preposition, preposition_differs,
+    class, class_soft, class_group, class_missing, relation, relation_group, relation_missing, relation_missing_extreme, relation_only_extreme, relation_soft, inside_label, preposition, preposition_differs,
     relation_named_as_class, value_named_as_class,
     compound, unnamed, unnamed_far, named_otherwise, role,
     // joins: relation or set first, what stands between, along or against the relation
@@ -42,15 +42,15 @@ features! {
     // extremes
     top_measure, top_rank, top_relation, top_other, top_count, top_all, top_after, number_disagrees, ordinal,
     // comparisons
-    compare_relation, compare_unspoken, compare_count, compare_degree, compare_average, equal_unspoken, equal_relation,
+    compare_relation, compare_unspoken, compare_count, compare_degree, compare_average, equal_unspoken, equal_relation, event, event_alone,
     // numbers
     aggregate, count_set, count_value, how_measure, how_rank, value_extreme,
     // places and times that are asked for
     asked_for_another, asks_place, asks_place_said, asks_time, place_mismatch, time_mismatch, person_mismatch,
     // what is computed
-    empty, empty_answer, unknown_answer,
+    empty, idle_comparison, empty_answer, unknown_answer,
     // the whole
-    answer_is_name, answer_is_around, answer_is_class, truth, truth_missed, order, exists, subject_unsaid,
+    answer_is_name, answer_is_around, answer_is_class, truth, truth_missed, order, columns, exists, subject_unsaid,
 }
 
 /// A weight for each feature.

@@ -1,7 +1,5 @@
 //! A relation beside a set.
 
-use std::rc::Rc;
-
 use wherefore_graph::RelationId;
 
 use super::arena::{Id, Measure, Node, Ranked};
@@ -117,7 +115,7 @@ impl Search<'_> {
                 && let Some((greatest, by)) = self.extreme_of(relation)
             {
                 // `the highest point of the states around`: of all of them, or of each
-                let by = Measure::Path(Rc::from([(by, true)]));
+                let by = Measure::of(by);
                 let top = self
                     .arena
                     .add(Node::Top(node, by, greatest, Ranked::Nth(1)))?;
@@ -146,7 +144,7 @@ impl Search<'_> {
             && self.is_measured(node, relation)?
         {
             // `the state with the highest elevation`
-            let by = Measure::Path(Rc::from([(relation, true)]));
+            let by = Measure::of(relation);
             let top = self
                 .arena
                 .add(Node::Top(node, by, greatest, Ranked::Nth(1)))?;
@@ -202,7 +200,7 @@ impl Search<'_> {
                     }
                     made.push((Cat::set(join), each));
                     if let Some((greatest, by)) = self.extreme_of(relation) {
-                        let by = Measure::Path(Rc::from([(by, true)]));
+                        let by = Measure::of(by);
                         let top = Node::Top(within, by, greatest, Ranked::Nth(1));
                         let top = self.arena.add(top)?;
                         let join = self.arena.add(Node::Join((relation, true), top))?;
@@ -292,7 +290,7 @@ impl Search<'_> {
         let (word, greatest) = self.extreme_word(relation)?;
         let by = self.schema.relations.iter().position(|r| {
             r.words.iter().any(|w| w == word)
-                && matches!(r.kind, Kind::Number | Kind::Time)
+                && r.kind.is_measure()
                 && r.domain.first().map(|d| d.0) == of.domain.first().map(|d| d.0)
         })?;
         (of.kind == Kind::Thing).then_some((greatest, RelationId(by as u32)))

@@ -23,7 +23,12 @@ struct File {
     yes_no: Vec<String>,
     asking: Vec<String>,
     picking: Vec<String>,
+    telling: Vec<String>,
     possessive: Vec<String>,
+    own: Vec<String>,
+    events: Vec<String>,
+    ranking: Vec<String>,
+    ranges: Vec<[String; 2]>,
     beside: Vec<String>,
     polite: Vec<String>,
     present: Vec<String>,
@@ -143,6 +148,10 @@ pub(super) enum Op {
     Order(bool),
     /// `the same`: as something else has.
     Share,
+    /// `built`, before a year.
+    Event,
+    /// `rank`, before what is to be put in order.
+    Rank,
     /// Says nothing.
     Idle,
     /// `where`.
@@ -170,7 +179,10 @@ pub(super) struct Lang {
     pub(super) yes_no: HashSet<String>,
     asking: HashSet<String>,
     picking: HashSet<String>,
+    telling: HashSet<String>,
     possessive: HashSet<String>,
+    own: HashSet<String>,
+    ranges: Vec<[String; 2]>,
     beside: HashSet<String>,
     polite: HashSet<String>,
     present: HashSet<String>,
@@ -208,7 +220,10 @@ impl Lang {
             yes_no: file.yes_no.into_iter().collect(),
             asking: file.asking.into_iter().collect(),
             picking: file.picking.into_iter().collect(),
+            telling: file.telling.into_iter().collect(),
             possessive: file.possessive.into_iter().collect(),
+            own: file.own.into_iter().collect(),
+            ranges: file.ranges,
             beside: file.beside.into_iter().collect(),
             polite: file.polite.into_iter().collect(),
             present: file.present.into_iter().collect(),
@@ -250,6 +265,8 @@ impl Lang {
             (file.time, Op::When),
             (file.count, Op::Count),
             (file.share, Op::Share),
+            (file.events, Op::Event),
+            (file.ranking, Op::Rank),
             (file.idle, Op::Idle),
             (avg, Op::Aggregate(Aggregate::Average)),
             (sum, Op::Aggregate(Aggregate::Sum)),
@@ -367,9 +384,26 @@ impl Lang {
         self.picking.contains(word)
     }
 
+    /// Whether what follows a word is to be told: `list`.
+    pub(super) fn tells(&self, word: &str) -> bool {
+        self.telling.contains(word)
+    }
+
     /// Whether a word makes the one before it a possessor.
     pub(super) fn is_possessive(&self, word: &str) -> bool {
         self.possessive.contains(word)
+    }
+
+    /// Whether a word says whose something is: `their`.
+    pub(super) fn is_own(&self, word: &str) -> bool {
+        self.own.contains(word)
+    }
+
+    /// Whether two words stand before the ends of a range: `between 3 and 5`.
+    pub(super) fn is_range(&self, before: Option<&str>, between: &str) -> bool {
+        self.ranges.iter().any(|[first, second]| {
+            second == between && (first.is_empty() || before == Some(first.as_str()))
+        })
     }
 
     /// The number that a word is.

@@ -5,8 +5,6 @@
     reason = "an arm whose condition fails makes nothing, and must not fall to the next"
 )]
 
-use std::rc::Rc;
-
 use wherefore_graph::RelationId;
 
 use super::arena::{Id, Measure, Node, Ranked};
@@ -29,7 +27,7 @@ impl Search<'_> {
             for relation in self.schema.relations_with(measure, self.lang) {
                 let of = self.schema.relation(relation);
                 let exact = of.stems.contains(measure);
-                if !matches!(of.kind, Kind::Number | Kind::Time)
+                if !of.kind.is_measure()
                     || found.iter().any(|(r, _)| *r == relation)
                     || !self.has(node, relation)?
                 {
@@ -48,7 +46,7 @@ impl Search<'_> {
     /// Whether members of a set may have a relation to numbers or times.
     pub(super) fn is_measured(&mut self, node: Id, relation: RelationId) -> Result<bool> {
         let kind = self.schema.relation(relation).kind;
-        Ok(matches!(kind, Kind::Number | Kind::Time) && self.has(node, relation)?)
+        Ok(kind.is_measure() && self.has(node, relation)?)
     }
 
     /// Whether members of a set may have a relation.
@@ -85,7 +83,7 @@ impl Search<'_> {
                     return Ok(());
                 }
                 for (relation, rank) in self.degree(degree, *node)? {
-                    let by = Measure::Path(Rc::from([(relation, true)]));
+                    let by = Measure::of(relation);
                     let top = self.arena.add(Node::Top(*node, by, greatest, ranked))?;
                     let own = vec![(F::top_measure, 1.0), (F::top_rank, rank)];
                     made.push((Cat::set(top), own));
@@ -93,7 +91,7 @@ impl Search<'_> {
             }
             (Op::Best(greatest, degree), Cat::Relation(r)) => {
                 let of = self.schema.relation(*r);
-                if !matches!(of.kind, Kind::Number | Kind::Time) {
+                if !of.kind.is_measure() {
                     return Ok(());
                 }
                 let measures = &self.lang.measures[degree as usize];
@@ -102,13 +100,13 @@ impl Search<'_> {
                     true => vec![(F::top_relation, 1.0)],
                     false => vec![(F::top_other, 1.0)],
                 };
-                let by = Measure::Path(Rc::from([(*r, true)]));
+                let by = Measure::of(*r);
                 made.push((Cat::Top(greatest, by, ranked), own));
             }
             (Op::Extreme(greatest), Cat::Relation(r)) => {
                 let by = match self.schema.relation(*r).kind {
-                    Kind::Number | Kind::Time => Measure::Path(Rc::from([(*r, true)])),
-                    _ => Measure::HowMany(Rc::from([(*r, true)]), None),
+                    Kind::Number | Kind::Time => Measure::of(*r),
+                    _ => Measure::how_many(*r),
                 };
                 made.push((Cat::Top(greatest, by, ranked), vec![(F::top_relation, 1.0)]));
             }

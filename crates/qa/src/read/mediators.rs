@@ -133,7 +133,7 @@ impl Schema {
         }
         let has_value = row.iter().any(|edge| {
             let kind = self.relation(edge.relation).kind;
-            says(edge.relation) && matches!(kind, Kind::Number | Kind::Time)
+            says(edge.relation) && kind.is_measure()
         });
         Ok(has_value && graph.incoming(entity)?.len() == 1)
     }

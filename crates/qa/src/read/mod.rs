@@ -35,7 +35,7 @@ pub use self::fit::{Candidate, Example, Fitting, fit};
 use self::lang::{Op, english};
 use self::near::Near;
 pub(crate) use self::schema::by_relation;
-use self::schema::{Kind, Schema, has_classes};
+use self::schema::{Schema, has_classes};
 use self::tokens::{MAX_SLOTS, Phrase, Words};
 use crate::error::Result;
 use crate::link::Link;
@@ -70,10 +70,9 @@ impl Known {
     /// Reads the graph's classes and relations; words that are none of theirs are compared with
     /// them by the encoder.
     pub fn new(graph: &dyn Graph, encoder: Arc<dyn Encoder>) -> Result<Self> {
-        Ok(Self {
-            schema: Schema::new(graph, english())?,
-            near: Near::new(graph, encoder)?,
-        })
+        let schema = Schema::new(graph, english())?;
+        let near = Near::new(graph, &schema, encoder)?;
+        Ok(Self { schema, near })
     }
 }
 
@@ -163,7 +162,7 @@ fn proposal(search: &mut Search<'_>, reading: &Reading, number: usize) -> Result
         Meaning::Truth(truth) => Came::Truth(truth),
         Meaning::Unknown => Came::Unknown,
     };
-    let is_time = matches!(search.arena.kind(reading.node), Kind::Number | Kind::Time);
+    let is_time = search.may_be_time(reading.node);
     let is_when = |slot: usize| {
         let at = search.words.slots[slot];
         let said = |p: &Phrase| p.op == Op::When && (p.from..p.to).contains(&at);
@@ -187,7 +186,7 @@ fn proposal(search: &mut Search<'_>, reading: &Reading, number: usize) -> Result
         }
     }
     Ok(Proposal {
-        form: write::form(&search.arena, reading.node, reading.order)?,
+        form: write::form(&search.arena, reading.node)?,
         score: reading.score,
         came,
         number,

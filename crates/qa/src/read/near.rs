@@ -6,10 +6,11 @@ use std::sync::Arc;
 use wherefore_graph::{Graph, RelationId};
 use wherefore_model::{Embeddings, Encoder};
 
-use super::schema::Schema;
+use super::schema::{ClassIx, Schema};
 use crate::error::Result;
 use crate::relations::dot;
 use crate::retrieve::relation_vectors;
+use crate::words::opened;
 
 /// The least cosine at which a word may stand for a relation. Where things have classes, most of
 /// what people ask for has a word.
@@ -26,6 +27,8 @@ const MAX_WORD: usize = 24;
 pub(super) struct Near {
     encoder: Arc<dyn Encoder>,
     rows: Embeddings,
+    /// The labels of classes.
+    classes: Embeddings,
 }
 
 impl fmt::Debug for Near {
@@ -35,9 +38,33 @@ impl fmt::Debug for Near {
 }
 
 impl Near {
-    pub(super) fn new(graph: &dyn Graph, encoder: Arc<dyn Encoder>) -> Result<Self> {
+    pub(super) fn new(
+        graph: &dyn Graph,
+        schema: &Schema,
+        encoder: Arc<dyn Encoder>,
+    ) -> Result<Self> {
         let rows = relation_vectors(graph, &*encoder)?;
-        Ok(Self { encoder, rows })
+        let labels = schema.classes.iter();
+        let labels = labels.map(|c| Ok(opened(&graph.entity_label(c.entity)?)));
+        let labels: Vec<String> = labels.collect::<Result<_>>()?;
+        let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
+        let classes = encoder.encode(&labels)?;
+        Ok(Self {
+            encoder,
+            rows,
+            classes,
+        })
+    }
+
+    /// The classes that a word comes near to, the nearest first, each with its cosine.
+    pub(super) fn classes(&self, word: &str) -> Result<Vec<(ClassIx, f32)>> {
+        let word = self.encoder.encode(&[word])?;
+        let cosines = (0..self.classes.len()).map(|id| dot(self.classes.row(id), word.row(0)));
+        let mut found: Vec<(ClassIx, f32)> = (0..).zip(cosines).collect();
+        found.retain(|(_, cosine)| *cosine >= LEAST_TYPED);
+        found.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        found.truncate(MOST);
+        Ok(found)
     }
 
     /// Whether a word is one of the encoder's own, and not put together from pieces; a long word

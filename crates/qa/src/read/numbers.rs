@@ -22,15 +22,15 @@ impl Search<'_> {
         match (a, b) {
             (Cat::Relation(r), Cat::Than(is, n)) | (Cat::Than(is, n), Cat::Relation(r)) => {
                 let by = match self.schema.relation(*r).kind {
-                    Kind::Number | Kind::Time => Measure::Path(Rc::from([(*r, true)])),
-                    Kind::Thing => Measure::HowMany(Rc::from([(*r, true)]), None),
+                    Kind::Number | Kind::Time => Measure::of(*r),
+                    Kind::Thing => Measure::how_many(*r),
                     Kind::Text => return Ok(()),
                 };
                 made.push((Cat::Filter(by, *is, *n), vec![(F::compare_relation, 1.0)]));
             }
             (Cat::ThanRelation(is, r), Cat::Number(n)) => {
-                if matches!(self.schema.relation(*r).kind, Kind::Number | Kind::Time) {
-                    let by = Measure::Path(Rc::from([(*r, true)]));
+                if self.schema.relation(*r).kind.is_measure() {
+                    let by = Measure::of(*r);
                     made.push((Cat::Filter(by, *is, *n), vec![(F::compare_relation, 1.0)]));
                 }
             }
@@ -39,7 +39,7 @@ impl Search<'_> {
                 if self.is_choice(*node) =>
             {
                 if self.is_measured(*node, *r)? {
-                    let by = Measure::Path(Rc::from([(*r, true)]));
+                    let by = Measure::of(*r);
                     let greatest = *is == Comparison::Greater;
                     let top = Node::Top(*node, by, greatest, Ranked::Nth(1));
                     made.push((Cat::set(self.arena.add(top)?), vec![(F::top_relation, 1.0)]));
@@ -52,10 +52,8 @@ impl Search<'_> {
                 },
             ) => {
                 // `more people than Texas`
-                if matches!(self.schema.relation(*r).kind, Kind::Number | Kind::Time)
-                    && self.has(*node, *r)?
-                {
-                    let by = Measure::Path(Rc::from([(*r, true)]));
+                if self.schema.relation(*r).kind.is_measure() && self.has(*node, *r)? {
+                    let by = Measure::of(*r);
                     let value = Node::Of(Aggregate::Only, *node, by.clone());
                     let value = self.arena.add(value)?;
                     made.push((
@@ -65,8 +63,8 @@ impl Search<'_> {
                 }
             }
             (Cat::Relation(r), Cat::Number(n)) | (Cat::Number(n), Cat::Relation(r)) => {
-                if matches!(self.schema.relation(*r).kind, Kind::Number | Kind::Time) {
-                    let by = Measure::Path(Rc::from([(*r, true)]));
+                if self.schema.relation(*r).kind.is_measure() {
+                    let by = Measure::of(*r);
                     let cat = Cat::Filter(by, Comparison::Equal, *n);
                     made.push((cat, vec![(F::equal_relation, 1.0)]));
                 }
@@ -87,8 +85,8 @@ impl Search<'_> {
                     && self.measures(*node, by)
                     && (self.is_yes_no || !self.is_named(*node))
                 {
-                    let filtered = Node::Where(*node, by.clone(), *is, *n);
-                    made.push((Cat::set(self.arena.add(filtered)?), Vec::new()));
+                    let filtered = self.arena.filtered(*node, by.clone(), *is, *n)?;
+                    made.push((Cat::set(filtered), Vec::new()));
                 }
             }
             (
@@ -98,11 +96,11 @@ impl Search<'_> {
                 Cat::Than(is, n),
             ) => {
                 if let Node::Join((r, true), of) = *self.arena.node(*node)
-                    && matches!(self.schema.relation(r).kind, Kind::Number | Kind::Time)
+                    && self.schema.relation(r).kind.is_measure()
                 {
                     // `is the population of Texas more than 5 million`
-                    let by = Measure::Path(Rc::from([(r, true)]));
-                    let filtered = self.arena.add(Node::Where(of, by, *is, *n))?;
+                    let by = Measure::of(r);
+                    let filtered = self.arena.filtered(of, by, *is, *n)?;
                     made.push((Cat::set(filtered), vec![(F::compare_relation, 1.0)]));
                 }
                 self.unspoken(*node, *is, *n, F::compare_unspoken, made)?;
@@ -136,8 +134,8 @@ impl Search<'_> {
             ) => {
                 for (by, mut own) in self.counts(*node, *of, *via)? {
                     own.push((F::compare_count, 1.0));
-                    let filtered = Node::Where(*node, by, *is, *n);
-                    made.push((Cat::set(self.arena.add(filtered)?), own));
+                    let filtered = self.arena.filtered(*node, by, *is, *n)?;
+                    made.push((Cat::set(filtered), own));
                 }
             }
             (Cat::Relation(r), Cat::CountThan(is, n, of, None)) => {
@@ -159,7 +157,7 @@ impl Search<'_> {
                     false => Comparison::Less,
                 };
                 for (relation, rank) in self.degree(*degree, *node)? {
-                    let by = Measure::Path(Rc::from([(relation, true)]));
+                    let by = Measure::of(relation);
                     let n = match is_number {
                         true => *than,
                         false if self.has(*than, relation)? => {
@@ -168,7 +166,7 @@ impl Search<'_> {
                         }
                         false => continue,
                     };
-                    let filtered = self.arena.add(Node::Where(*node, by, is, n))?;
+                    let filtered = self.arena.filtered(*node, by, is, n)?;
                     let own = vec![(F::compare_degree, 1.0), (F::top_rank, rank)];
                     made.push((Cat::set(filtered), own));
                 }
@@ -186,10 +184,10 @@ impl Search<'_> {
                 },
             ) => {
                 if self.has(*node, *r)? {
-                    let by = Measure::Path(Rc::from([(*r, true)]));
+                    let by = Measure::of(*r);
                     let average = Node::Of(*aggregate, *node, by.clone());
                     let average = self.arena.add(average)?;
-                    let filtered = self.arena.add(Node::Where(*node, by, *is, average))?;
+                    let filtered = self.arena.filtered(*node, by, *is, average)?;
                     made.push((Cat::set(filtered), vec![(F::compare_average, 1.0)]));
                 }
             }
@@ -206,28 +204,287 @@ impl Search<'_> {
                 Cat::Aggregated(aggregate, r),
             ) => {
                 if self.arena.kind(*node) == Kind::Thing && self.has(*node, *r)? {
-                    let by = Measure::Path(Rc::from([(*r, true)]));
+                    let by = Measure::of(*r);
                     let value = self.arena.add(Node::Of(*aggregate, *node, by))?;
                     made.push((Cat::Number(value), Vec::new()));
                 }
             }
             (Cat::Set { node, .. }, Cat::WithThan(is_or, is, n)) => {
-                // `founded before 2003 or after 2010`
+                // `founded before 2003 or after 2010`; `with 8 cylinders or built before 1980`
                 if let Node::Where(of, by, _, _) = self.arena.node(*node).clone() {
-                    let other = Node::Where(of, by, *is, *n);
-                    let other = self.arena.add(other)?;
-                    let both = match is_or {
-                        true => Node::Or(*node, other),
-                        false => Node::And(*node, other),
-                    };
-                    made.push((Cat::set(self.arena.add(both)?), Vec::new()));
+                    let mut others = vec![(self.arena.filtered(of, by, *is, *n)?, Vec::new())];
+                    let mut unspoken = Made::new();
+                    self.unspoken(of, *is, *n, F::compare_unspoken, &mut unspoken)?;
+                    for (cat, own) in unspoken {
+                        if let Cat::Set { node, .. } = cat
+                            && node != others[0].0
+                        {
+                            others.push((node, own));
+                        }
+                    }
+                    for (other, mut own) in others {
+                        let both = match is_or {
+                            true => Node::Or(*node, other),
+                            false => Node::And(*node, other),
+                        };
+                        if self.leaves_all(other, of)?.is_some() {
+                            own.push((F::idle_comparison, 1.0));
+                        }
+                        made.push((Cat::set(self.arena.add(both)?), own));
+                    }
                 }
             }
-            (Cat::Set { .. }, Cat::Ordered(..)) => {
-                made.push((a.clone(), vec![(F::order, 1.0)]));
+            // `ordered by age, from high to low`
+            (Cat::Ordered(Some(by), _), Cat::Ordered(None, first)) => {
+                made.push((Cat::Ordered(Some(by.clone()), *first), Vec::new()));
+            }
+            (Cat::Set { node, .. }, Cat::Ordered(None, first)) => {
+                let ordered = match self.arena.node(*node).clone() {
+                    Node::Table(of, columns, Some((by, _))) => {
+                        let order = Some((by, *first));
+                        Cat::set(self.arena.add(Node::Table(of, columns, order))?)
+                    }
+                    _ => a.clone(),
+                };
+                made.push((ordered, vec![(F::order, 1.0)]));
+            }
+            (
+                Cat::Set {
+                    node, open: None, ..
+                },
+                Cat::Ordered(Some(by), first),
+            ) => {
+                if !self.is_named(*node) && self.measures(*node, by) {
+                    let order = Some((by.clone(), *first));
+                    self.table(*node, &[], order, F::order, made)?;
+                }
+            }
+            (
+                Cat::Set {
+                    node, open: None, ..
+                },
+                Cat::OrderedCount(of, first),
+            ) => {
+                for (by, own) in self.counts(*node, *of, None)? {
+                    let from = made.len();
+                    self.table(*node, &[], Some((by, *first)), F::order, made)?;
+                    made[from..].iter_mut().for_each(|m| m.1.extend(&own));
+                }
+            }
+            (Cat::Counted(r), Cat::Than(is, n)) => {
+                let by = Measure::how_many(*r);
+                made.push((Cat::Filter(by, *is, *n), vec![(F::compare_count, 1.0)]));
+            }
+            (
+                Cat::Counted(r),
+                Cat::Set {
+                    node, open: None, ..
+                },
+            ) => {
+                // `the number of neighbours of Kenya`
+                if self.arena.kind(*node) == Kind::Thing && self.has(*node, *r)? {
+                    let all = self.arena.add(Node::Join((*r, true), *node))?;
+                    let count = self.arena.add(Node::Count(all))?;
+                    made.push((Cat::Number(count), vec![(F::count_set, 1.0)]));
+                }
+            }
+            // `In 1980, how many cars …`
+            (Cat::Number(n), Cat::Number(counted)) => {
+                if let Node::Count(of) = *self.arena.node(*counted) {
+                    let mut inside = Made::new();
+                    let equal = Comparison::Equal;
+                    self.unspoken(of, equal, *n, F::equal_unspoken, &mut inside)?;
+                    for (cat, own) in inside {
+                        if let Cat::Set { node, .. } = cat {
+                            let count = self.arena.add(Node::Count(node))?;
+                            made.push((Cat::Number(count), own));
+                        }
+                    }
+                }
+            }
+            // `than the one with the most horsepower`
+            (Cat::ThanRelation(is, r), Cat::Top(greatest, by, ranked)) => {
+                if let Some(of) = self.whoever(by)?
+                    && self.is_measured(of, *r)?
+                {
+                    let top = Node::Top(of, by.clone(), *greatest, *ranked);
+                    let top = self.arena.add(top)?;
+                    let by = Measure::of(*r);
+                    let value = Node::Of(Aggregate::Only, top, by.clone());
+                    let value = self.arena.add(value)?;
+                    made.push((
+                        Cat::Filter(by, *is, value),
+                        vec![(F::compare_relation, 1.0), (F::subject_unsaid, 1.0)],
+                    ));
+                }
+            }
+            // `a population larger than average`
+            (
+                Cat::Relation(r),
+                Cat::ThanUsual {
+                    greater, aggregate, ..
+                },
+            ) => {
+                let is = match greater {
+                    true => Comparison::Greater,
+                    false => Comparison::Less,
+                };
+                made.push((Cat::ThanAverage(is, *aggregate, *r), Vec::new()));
+            }
+            (Cat::Relation(r), Cat::WithColumn(s)) => {
+                made.push((Cat::Columns(Rc::from([*r, *s])), Vec::new()));
+            }
+            (Cat::Columns(all), Cat::WithColumn(s) | Cat::Relation(s)) => {
+                let all = all.iter().copied().chain([*s]);
+                made.push((Cat::Columns(all.collect()), Vec::new()));
+            }
+            (
+                Cat::Columns(columns),
+                Cat::Set {
+                    node, open: None, ..
+                },
+            )
+            | (
+                Cat::Set {
+                    node, open: None, ..
+                },
+                Cat::Columns(columns),
+            ) => self.columns(*node, columns, made)?,
+            // `the names and ages of singers`, `all singers and their ages`
+            (
+                Cat::WithColumn(r),
+                Cat::Set {
+                    node, open: None, ..
+                },
+            )
+            | (
+                Cat::Set {
+                    node, open: None, ..
+                },
+                Cat::WithColumn(r),
+            ) => {
+                if !self.is_named(*node) {
+                    self.columns(*node, &[*r], made)?;
+                }
+            }
+            (Cat::Relation(r), Cat::Range(low, high))
+            | (Cat::Range(low, high), Cat::Relation(r)) => {
+                if self.schema.relation(*r).kind.is_measure() {
+                    let by = Measure::of(*r);
+                    let cat = Cat::FilterRange(by, *low, *high);
+                    made.push((cat, vec![(F::compare_relation, 1.0)]));
+                }
+            }
+            (
+                Cat::Set {
+                    node, open: None, ..
+                },
+                Cat::FilterRange(by, low, high),
+            ) => {
+                if self.arena.kind(*node) == Kind::Thing && self.measures(*node, by) {
+                    let above =
+                        self.arena
+                            .filtered(*node, by.clone(), Comparison::AtLeast, *low)?;
+                    let within =
+                        self.arena
+                            .filtered(above, by.clone(), Comparison::AtMost, *high)?;
+                    made.push((Cat::set(within), Vec::new()));
+                }
+            }
+            (
+                Cat::Set {
+                    node, open: None, ..
+                },
+                Cat::Range(low, high),
+            ) => {
+                let mut above = Made::new();
+                let at_least = Comparison::AtLeast;
+                self.unspoken(*node, at_least, *low, F::compare_unspoken, &mut above)?;
+                for (cat, own) in above {
+                    if let Cat::Set { node, .. } = cat
+                        && let Node::Where(_, by, ..) = self.arena.node(node).clone()
+                    {
+                        let within = self.arena.filtered(node, by, Comparison::AtMost, *high)?;
+                        made.push((Cat::set(within), own));
+                    }
+                }
+            }
+            (
+                Cat::Set {
+                    node, open: None, ..
+                },
+                Cat::ThanUsual {
+                    greater,
+                    degree,
+                    aggregate,
+                },
+            ) => {
+                let is = match greater {
+                    true => Comparison::Greater,
+                    false => Comparison::Less,
+                };
+                for (relation, rank) in self.degree(*degree, *node)? {
+                    let by = Measure::of(relation);
+                    let usual = Node::Of(*aggregate, *node, by.clone());
+                    let usual = self.arena.add(usual)?;
+                    let filtered = self.arena.filtered(*node, by, is, usual)?;
+                    let own = vec![(F::compare_average, 1.0), (F::top_rank, rank)];
+                    made.push((Cat::set(filtered), own));
+                }
             }
             _ => {}
         }
+        Ok(())
+    }
+
+    /// A set with what is told of each member.
+    pub(super) fn table(
+        &mut self,
+        of: Id,
+        columns: &[RelationId],
+        order: Option<(Measure, bool)>,
+        feature: F,
+        made: &mut Made,
+    ) -> Result<()> {
+        let (of, mut all, known) = match self.arena.node(of).clone() {
+            Node::Table(of, columns, order) => (of, columns.to_vec(), order),
+            _ => (of, Vec::new(), None),
+        };
+        let more = columns.iter().map(|r| Measure::of(*r));
+        for by in more.chain(order.iter().map(|o| o.0.clone())) {
+            if !all.contains(&by) {
+                all.push(by);
+            }
+        }
+        let table = Node::Table(of, all.into(), order.or(known));
+        made.push((Cat::set(self.arena.add(table)?), vec![(feature, 1.0)]));
+        Ok(())
+    }
+
+    /// `the capital and the area of X`: of one thing both; of several, both for each.
+    pub(super) fn columns(
+        &mut self,
+        of: Id,
+        columns: &[RelationId],
+        made: &mut Made,
+    ) -> Result<()> {
+        for relation in columns {
+            if self.arena.kind(of) != Kind::Thing || !self.has(of, *relation)? {
+                return Ok(());
+            }
+        }
+        if !self.is_named(of) {
+            return self.table(of, columns, None, F::columns, made);
+        }
+        let mut all = None;
+        for relation in columns {
+            let one = self.arena.add(Node::Join((*relation, true), of))?;
+            all = Some(match all {
+                Some(before) => self.arena.add(Node::Or(before, one))?,
+                None => one,
+            });
+        }
+        made.extend(all.map(|all| (Cat::set(all), vec![(F::columns, 1.0)])));
         Ok(())
     }
 
@@ -249,12 +506,13 @@ impl Search<'_> {
         let year = (1000.0..2200.0).contains(&f64::from_bits(bits));
         for id in 0..self.schema.relations.len() {
             let relation = RelationId(id as u32);
-            let timely = self.schema.relation(relation).is_time(self.lang);
+            let of = self.schema.relation(relation);
+            let timely = of.kind.is_measure() && of.is_time(self.lang);
             if !timely || !year || !self.has(node, relation)? {
                 continue;
             }
-            let by = Measure::Path(Rc::from([(relation, true)]));
-            let filtered = self.arena.add(Node::Where(node, by, is, n))?;
+            let by = Measure::of(relation);
+            let filtered = self.arena.filtered(node, by, is, n)?;
             made.push((Cat::set(filtered), vec![(feature, 1.0)]));
         }
         Ok(())

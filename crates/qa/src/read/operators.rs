@@ -5,8 +5,6 @@
     reason = "an arm whose condition fails makes nothing, and must not fall to the next"
 )]
 
-use std::rc::Rc;
-
 use wherefore_graph::RelationId;
 
 use super::arena::{Id, Measure, Node, Ranked};
@@ -34,21 +32,21 @@ impl Search<'_> {
                 }
                 made.push((Cat::Number(self.arena.add(Node::Count(of))?), own));
             }
-            (Op::Count, Cat::Relation(r)) => {
-                if self.schema.relation(*r).kind == Kind::Number {
-                    made.push((Cat::Relation(*r), vec![(F::count_value, 1.0)]));
-                }
-            }
+            (Op::Count, Cat::Relation(r)) => match self.schema.relation(*r).kind {
+                Kind::Number => made.push((Cat::Relation(*r), vec![(F::count_value, 1.0)])),
+                Kind::Thing => made.push((Cat::Counted(*r), Vec::new())),
+                Kind::Time | Kind::Text => {}
+            },
             (Op::Aggregate(aggregate), Cat::Relation(r)) => {
-                if matches!(self.schema.relation(*r).kind, Kind::Number | Kind::Time) {
+                if self.schema.relation(*r).kind.is_measure() {
                     made.push((Cat::Aggregated(aggregate, *r), vec![(F::aggregate, 1.0)]));
                 }
             }
             (Op::Aggregate(aggregate), Cat::Set { node, .. }) => {
                 if let Node::Join((r, true), of) = *self.arena.node(*node)
-                    && matches!(self.schema.relation(r).kind, Kind::Number | Kind::Time)
+                    && self.schema.relation(r).kind.is_measure()
                 {
-                    let by = Measure::Path(Rc::from([(r, true)]));
+                    let by = Measure::of(r);
                     let value = self.arena.add(Node::Of(aggregate, of, by))?;
                     made.push((Cat::Number(value), vec![(F::aggregate, 1.0)]));
                 }
@@ -110,28 +108,20 @@ impl Search<'_> {
                 // `which is longer, the Rhine or the Elbe`
                 self.superlative(Op::Best(greater, degree), Ranked::Nth(1), other, made)?;
             }
-            (Op::More(greater, degree), Cat::Number(than)) => {
-                let (than, is_number) = (*than, true);
-                let cat = Cat::FilterDegree {
-                    greater,
-                    degree,
-                    than,
-                    is_number,
-                };
-                made.push((cat, Vec::new()));
-            }
             (
                 Op::More(greater, degree),
-                Cat::Set {
-                    node, open: None, ..
+                Cat::Number(than)
+                | Cat::Set {
+                    node: than,
+                    open: None,
+                    ..
                 },
             ) => {
-                let (than, is_number) = (*node, false);
                 let cat = Cat::FilterDegree {
                     greater,
                     degree,
-                    than,
-                    is_number,
+                    than: *than,
+                    is_number: matches!(other, Cat::Number(_)),
                 };
                 made.push((cat, Vec::new()));
             }
@@ -161,7 +151,7 @@ impl Search<'_> {
                 }
             }
             (Op::How(_), Cat::Relation(r)) => {
-                if matches!(self.schema.relation(*r).kind, Kind::Number | Kind::Time) {
+                if self.schema.relation(*r).kind.is_measure() {
                     made.push((Cat::Relation(*r), vec![(F::how_measure, 1.0)]));
                 }
             }
@@ -212,7 +202,62 @@ impl Search<'_> {
             }
             (Op::Share, Cat::Relation(r)) => made.push((Cat::Sharing(*r), Vec::new())),
             (Op::Order(first), Cat::Relation(r)) => {
-                made.push((Cat::Ordered(Some(*r), first), Vec::new()));
+                made.push((Cat::Ordered(Some(Measure::of(*r)), first), Vec::new()));
+            }
+            (Op::Order(first), Cat::Counted(r)) => {
+                let by = Measure::how_many(*r);
+                made.push((Cat::Ordered(Some(by), first), Vec::new()));
+            }
+            (Op::Rank, Cat::Set { node, .. }) => {
+                if let Node::Table(_, _, Some(_)) = self.arena.node(*node) {
+                    made.push((other.clone(), vec![(F::order, 1.0)]));
+                }
+            }
+            (Op::Order(first), Cat::Number(n)) => {
+                // `ordered by the number of rivers`
+                if let Node::Count(of) = *self.arena.node(*n) {
+                    made.push((Cat::OrderedCount(of, first), Vec::new()));
+                }
+            }
+            (Op::And, Cat::Relation(r)) => made.push((Cat::WithColumn(*r), Vec::new())),
+            (Op::Compare(is), Cat::Op(Op::Aggregate(aggregate))) => {
+                // `above average`
+                let greater = is == Comparison::Greater;
+                if greater || is == Comparison::Less {
+                    let aggregate = *aggregate;
+                    let degree = 0;
+                    made.push((
+                        Cat::ThanUsual {
+                            greater,
+                            degree,
+                            aggregate,
+                        },
+                        Vec::new(),
+                    ));
+                }
+            }
+            (Op::And | Op::Or, Cat::Number(n)) => {
+                // `in 2014 or 2015`
+                let is_or = op == Op::Or;
+                made.push((Cat::WithThan(is_or, Comparison::Equal, *n), Vec::new()));
+            }
+            (Op::And, Cat::Ordered(..) | Cat::OrderedCount(..)) => {
+                made.push((other.clone(), Vec::new()));
+            }
+            (Op::Event, Cat::Number(_) | Cat::Than(..) | Cat::Range(..)) => {
+                // `built in 1990`: the year that the graph has
+                made.push((other.clone(), vec![(F::event, 1.0)]));
+            }
+            (Op::More(greater, degree), Cat::Op(Op::Aggregate(aggregate))) => {
+                let (greater, aggregate) = (greater, *aggregate);
+                made.push((
+                    Cat::ThanUsual {
+                        greater,
+                        degree,
+                        aggregate,
+                    },
+                    Vec::new(),
+                ));
             }
             _ => {}
         }
@@ -257,7 +302,10 @@ impl Search<'_> {
     pub(super) fn operator_after(&mut self, op: Op, before: &Cat, made: &mut Made) -> Result<()> {
         match (op, before) {
             (Op::Share, Cat::Relation(r)) => made.push((Cat::Sharing(*r), Vec::new())),
-            (Op::Order(_), Cat::Set { .. }) => made.push((before.clone(), vec![(F::order, 1.0)])),
+            // `how many cars were made`
+            (Op::Event, Cat::Set { .. } | Cat::Number(_)) => {
+                made.push((before.clone(), vec![(F::event_alone, 1.0)]));
+            }
             // `5 or more`
             (Op::Compare(is @ (Comparison::AtLeast | Comparison::AtMost)), Cat::Number(n)) => {
                 made.push((Cat::Than(is, *n), Vec::new()));
@@ -271,7 +319,7 @@ impl Search<'_> {
                 if let Node::Join((r, true), of) = *self.arena.node(*node)
                     && self.schema.relation(r).kind == Kind::Number
                 {
-                    let by = Measure::Path(Rc::from([(r, true)]));
+                    let by = Measure::of(r);
                     let value = self.arena.add(Node::Of(aggregate, of, by))?;
                     made.push((Cat::Number(value), vec![(F::aggregate, 1.0)]));
                 }

@@ -55,12 +55,34 @@ impl Search<'_> {
                     && self.is_measured(of, *r)?
                 {
                     // `the largest city by population`
-                    let by = Measure::Path(Rc::from([(*r, true)]));
+                    let by = Measure::of(*r);
                     let top = self.arena.add(Node::Top(of, by, greatest, ranked))?;
                     made.push((Cat::set(top), vec![(F::top_relation, 1.0)]));
                 }
+                if gap == Gap::By && !self.is_named(*node) && self.is_measured(*node, *r)? {
+                    // `countries by population`: the largest first, or the earliest
+                    let first = self.schema.relation(*r).kind == Kind::Number;
+                    let order = Some((Measure::of(*r), first));
+                    self.table(*node, &[], order, F::order, &mut made)?;
+                }
+                if gap == Gap::With && self.words.is_told(a.words.1, b.words.0, self.lang) {
+                    // `countries with their capitals`
+                    self.columns(*node, &[*r], &mut made)?;
+                }
                 self.in_a_role(*r, a, b, &mut made)?;
                 self.joined(*r, &a.cat, self.beside(a, b, false), &mut made)?;
+            }
+            (
+                Cat::Set {
+                    node, open: None, ..
+                },
+                Cat::Counted(r),
+            ) => {
+                // `countries by number of neighbours`
+                if gap == Gap::By && !self.is_named(*node) && self.has(*node, *r)? {
+                    let order = Some((Measure::how_many(*r), true));
+                    self.table(*node, &[], order, F::order, &mut made)?;
+                }
             }
             (Cat::Relation(r), Cat::Relation(s)) if r == s => {
                 let mut own = vec![(F::merged, 1.0)];
@@ -85,6 +107,9 @@ impl Search<'_> {
                 Cat::Sharing(r),
             ) => {
                 self.sharing(*r, *node, &mut made)?;
+            }
+            (Cat::Relation(r), Cat::Relation(s)) if self.words.is_listed(a.words.1, b.words.0) => {
+                made.push((Cat::Columns(Rc::from([*r, *s])), Vec::new()));
             }
             (Cat::Relation(r), Cat::Relation(s)) if gap == Gap::Of => {
                 // `the length of the coastline`, which is a number itself
@@ -123,8 +148,8 @@ impl Search<'_> {
             }
             (Cat::Relation(r), Cat::Superlative(Op::Best(greatest, _), ranked)) => {
                 // `became independent first`
-                if matches!(self.schema.relation(*r).kind, Kind::Number | Kind::Time) {
-                    let by = Measure::Path(Rc::from([(*r, true)]));
+                if self.schema.relation(*r).kind.is_measure() {
+                    let by = Measure::of(*r);
                     made.push((
                         Cat::Top(*greatest, by, *ranked),
                         vec![(F::top_relation, 1.0)],
@@ -243,8 +268,7 @@ impl Search<'_> {
             }
             (Cat::Set { node, .. }, Cat::NotFilter(by, is, than)) => {
                 if self.measures(*node, by) {
-                    let inside = Node::Where(*node, by.clone(), *is, *than);
-                    let inside = self.arena.add(inside)?;
+                    let inside = self.arena.filtered(*node, by.clone(), *is, *than)?;
                     let except = self.arena.add(Node::Except(*node, inside))?;
                     made.push((Cat::set(except), vec![(F::except, 1.0)]));
                 }
@@ -333,6 +357,20 @@ impl Search<'_> {
             }
             made.push((Cat::set(node), own));
         }
+        if let Cat::Set {
+            pair: Some((x, y)), ..
+        } = b.cat
+        {
+            // `customers who bought a car and a bike`
+            let one = self.restricted(*left, x, open, false, false)?;
+            let other = self.restricted(*left, y, open, false, false)?;
+            if one.len() == other.len() {
+                for ((one, mut own), (other, _)) in one.into_iter().zip(other) {
+                    own.push((F::pair_and, 1.0));
+                    made.push((Cat::set(self.arena.add(Node::And(one, other))?), own));
+                }
+            }
+        }
         let beside = beside && a.words.1 == b.words.0;
         let possessive = b.words.0 > 0
             && self
@@ -409,6 +447,13 @@ impl Search<'_> {
                 _ => self.arena.add(Node::And(head, inside))?,
             };
             found.push((node, own));
+        }
+        if let Node::Table(of, columns, order) = self.arena.node(head).clone() {
+            for (within, own) in self.restricted(of, other, open, is_left, false)? {
+                let table = Node::Table(within, Rc::clone(&columns), order.clone());
+                found.push((self.arena.add(table)?, own));
+            }
+            return Ok(found);
         }
         if let Node::Top(of, by, greatest, ranked) = self.arena.node(head).clone() {
             for (within, mut own) in self.restricted(of, other, open, is_left, false)? {

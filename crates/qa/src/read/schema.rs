@@ -8,6 +8,8 @@
 //!
 //! Large relations are told by a sample of their triples.
 
+use std::borrow::Cow;
+
 use hashbrown::{HashMap, HashSet};
 use wherefore_graph::{Edge, EntityId, Graph, LiteralKind, RelationId, Term, edges_by_relation};
 
@@ -71,6 +73,13 @@ pub(super) enum Kind {
     Text,
 }
 
+impl Kind {
+    /// Whether it can be compared: more or less, earlier or later.
+    pub(super) fn is_measure(self) -> bool {
+        matches!(self, Kind::Number | Kind::Time)
+    }
+}
+
 /// A class.
 #[derive(Debug)]
 pub(super) struct Class {
@@ -106,7 +115,7 @@ impl Relation {
     /// Whether it leads to times, or to numbers that it calls years.
     pub(super) fn is_time(&self, lang: &Lang) -> bool {
         let years = || self.stems.iter().any(|s| lang.years.contains(s));
-        self.kind == Kind::Time || self.kind == Kind::Number && years()
+        self.kind == Kind::Time || self.kind != Kind::Thing && years()
     }
 }
 
@@ -195,15 +204,15 @@ impl Schema {
     }
 
     /// The steps that a relation is made of: one of the graph's own, or two.
-    pub(super) fn steps(&self, (relation, forward): Step) -> Vec<Step> {
+    pub(super) fn steps(&self, (relation, forward): Step) -> (Step, Option<Step>) {
         let own = self.relations.len() - self.mediated.len();
         match relation.index().checked_sub(own) {
-            None => vec![(relation, forward)],
+            None => ((relation, forward), None),
             Some(place) => {
                 let [first, second] = self.mediated[place];
                 match forward {
-                    true => vec![first, second],
-                    false => vec![(second.0, !second.1), (first.0, !first.1)],
+                    true => (first, Some(second)),
+                    false => ((second.0, !second.1), Some((first.0, !first.1))),
                 }
             }
         }
@@ -378,10 +387,7 @@ impl Schema {
             let (mut heads, mut tails) = (HashMap::new(), HashMap::new());
             for entity in all {
                 for forward in [true, false] {
-                    let row = match forward {
-                        true => graph.outgoing(entity)?,
-                        false => graph.incoming(entity)?,
-                    };
+                    let row = row(graph, entity, forward)?;
                     for (relation, run) in by_relation(&row) {
                         if self.relations[relation.index()].is_silent {
                             continue;
@@ -532,6 +538,14 @@ fn gathered<T: Copy + Ord>(
     found.sort_unstable();
     found.dedup();
     found
+}
+
+/// The edges that lead on from an entity, or to it.
+pub(super) fn row(graph: &dyn Graph, entity: EntityId, forward: bool) -> Result<Cow<'_, [Edge]>> {
+    Ok(match forward {
+        true => graph.outgoing(entity)?,
+        false => graph.incoming(entity)?,
+    })
 }
 
 /// The edges of a row by relation, without reading them all: hubs have long rows.

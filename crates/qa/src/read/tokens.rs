@@ -159,6 +159,12 @@ impl Words {
         }
     }
 
+    /// Whether `their` or the like stands between two words.
+    pub(super) fn is_told(&self, from: usize, to: usize, lang: &Lang) -> bool {
+        let between = self.all.get(from..to).unwrap_or_default();
+        between.iter().any(|w| lang.is_own(&w.lower))
+    }
+
     /// The number at a word.
     pub(super) fn number_at(&self, at: usize, lang: &Lang) -> Option<f64> {
         let word = &self.all[at];

@@ -1,10 +1,12 @@
 //! Nouns that a graph without classes has no word for: `movies`, where the graph only says who
 //! directed what. They stand for whatever the rest of the question leads to.
 
+use std::rc::Rc;
+
 use wherefore_graph::RelationId;
 
 use super::arena::{Id, Measure, Node};
-use super::chart::{Anchor, Cat, Item, Made, Search};
+use super::chart::{Anchor, Cat, Item, Made, Search, Ways};
 use super::features::Feature as F;
 use super::lang::Gap;
 use super::schema::{Kind, Step};
@@ -114,8 +116,8 @@ impl Search<'_> {
             }
             Cat::Filter(by, is, n) if open.is_none() => {
                 let of = self.measured_by(by)?;
-                let filtered = Node::Where(of, by.clone(), *is, *n);
-                made.push((Cat::set(self.arena.add(filtered)?), Vec::new()));
+                let filtered = self.arena.filtered(of, by.clone(), *is, *n)?;
+                made.push((Cat::set(filtered), Vec::new()));
             }
             _ => {}
         }
@@ -123,7 +125,7 @@ impl Search<'_> {
     }
 
     /// All that has what is measured.
-    fn measured_by(&mut self, by: &Measure) -> Result<Id> {
+    pub(super) fn measured_by(&mut self, by: &Measure) -> Result<Id> {
         let (Measure::Path(path) | Measure::HowMany(path, _)) = by;
         let (relation, forward) = path[0];
         self.arena.add(Node::Side(relation, !forward))
@@ -146,8 +148,7 @@ impl Search<'_> {
                 made.push((Cat::set(set), vec![(F::apposition, 1.0)]));
             }
         }
-        let word = &self.words.all[noun.words.1 - 1].lower;
-        let near = self.near.cosines(word)?;
+        let near = self.cosines(noun.words.1 - 1)?;
         let far = |relation: RelationId| {
             let cosine = near.get(relation.index()).copied().unwrap_or(0.0);
             (F::unnamed_far, 1.0 - cosine)
@@ -163,7 +164,7 @@ impl Search<'_> {
         if self.arena.kind(set) != Kind::Thing && gap == Gap::None {
             return Ok(());
         }
-        for (step, rarity) in self.ways_from(set)? {
+        for &(step, rarity) in self.ways_from(set)?.iter() {
             let mut own = vec![(F::bridge, 1.0), (F::bridge_rare, rarity), far(step.0)];
             match *self.arena.node(set) {
                 Node::Join((r, back), _) if (r, back) == (step.0, !step.1) => {
@@ -181,19 +182,34 @@ impl Search<'_> {
         Ok(())
     }
 
+    /// The cosine of the word at a place with each relation.
+    fn cosines(&mut self, at: usize) -> Result<Rc<[f32]>> {
+        if let Some(known) = self.known_cosines.get(&at) {
+            return Ok(Rc::clone(known));
+        }
+        let found: Rc<[f32]> = self.near.cosines(&self.words.all[at].lower)?.into();
+        self.known_cosines.insert(at, Rc::clone(&found));
+        Ok(found)
+    }
+
     /// The steps that lead on from the first members of a set, the usual ones first; each with how
     /// much rarer it is than the most usual, as a logarithm.
-    pub(super) fn ways_from(&mut self, set: Id) -> Result<Vec<(Step, f32)>> {
-        let Some(members) = self.arena.members(set)? else {
-            return Ok(Vec::new());
+    pub(super) fn ways_from(&mut self, set: Id) -> Result<Ways> {
+        if let Some(known) = self.known_ways.get(&set) {
+            return Ok(Rc::clone(known));
+        }
+        let mut ways: Vec<(Step, f32)> = match self.arena.members(set)? {
+            Some(members) => self.steps_around(&members)?,
+            None => Vec::new(),
         };
-        let mut ways: Vec<(Step, f32)> = self.steps_around(&members)?;
         ways.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
         ways.truncate(WAYS);
         let most = ways.first().map_or(1.0, |w| w.1);
         for (_, count) in &mut ways {
             *count = (most / count.max(1.0)).ln();
         }
+        let ways: Ways = ways.into();
+        self.known_ways.insert(set, Rc::clone(&ways));
         Ok(ways)
     }
 }

@@ -8,7 +8,7 @@ use wherefore_graph::{EntityId, RelationId};
 use super::arena::{Id, Meaning, Measure, Node};
 use super::chart::{Bridge, Counted, Search, Weighed};
 use super::features::Feature as F;
-use super::schema::{ClassIx, Kind, Step, by_relation};
+use super::schema::{ClassIx, Kind, Step, by_relation, row};
 use crate::error::Result;
 
 /// Ways between two sets that are tried.
@@ -91,7 +91,7 @@ impl Search<'_> {
 
     /// Where nothing has a class: the steps from a name that lead to some of a set.
     fn ways_between(&mut self, head: Id, other: Id, found: &mut Weighed) -> Result<()> {
-        for (step, rarity) in self.ways_from(other)? {
+        for &(step, rarity) in self.ways_from(other)?.iter() {
             let join = self.arena.add(Node::Join(step, other))?;
             let both = self.arena.add(Node::And(head, join))?;
             if let Meaning::Set(kept) = self.arena.meaning(both)?
@@ -162,10 +162,7 @@ impl Search<'_> {
         for &entity in all {
             let own = self.schema.types_of(self.graph, entity)?;
             for forward in [true, false] {
-                let row = match forward {
-                    true => self.graph.outgoing(entity)?,
-                    false => self.graph.incoming(entity)?,
-                };
+                let row = row(self.graph, entity, forward)?;
                 for (relation, run) in by_relation(&row) {
                     if !self.schema.relation(relation).is_silent
                         && let Some(count) = self.usual(relation, forward, &own, types)
@@ -190,10 +187,7 @@ impl Search<'_> {
         let mut counts: hashbrown::HashMap<Step, f32> = hashbrown::HashMap::new();
         for &entity in all.iter().take(LOOKED_AROUND) {
             for forward in [true, false] {
-                let row = match forward {
-                    true => self.graph.outgoing(entity)?,
-                    false => self.graph.incoming(entity)?,
-                };
+                let row = row(self.graph, entity, forward)?;
                 for (relation, run) in by_relation(&row) {
                     if !self.schema.relation(relation).is_silent {
                         *counts.entry((relation, forward)).or_insert(0.0) += run.len() as f32;

@@ -12,28 +12,24 @@ use crate::logic::{
     Than, entity_name, relation_name,
 };
 
-/// The form of a node; ordered where that was asked for.
-pub(super) fn form(
-    arena: &Arena<'_>,
-    node: Id,
-    order: Option<(wherefore_graph::RelationId, bool)>,
-) -> Result<Form> {
-    let Some((by, greatest)) = order else {
-        return root(arena, node);
-    };
-    let by = Written::Path(path(arena, &[(by, true)])?);
-    Ok(Form::Table(Box::new(Table {
-        of: set(arena, node)?,
-        columns: vec![by.clone()],
-        order: Some((by, extreme(greatest))),
-        slice: None,
-    })))
-}
-
-fn root(arena: &Arena<'_>, id: Id) -> Result<Form> {
+/// The form of a node.
+pub(super) fn form(arena: &Arena<'_>, id: Id) -> Result<Form> {
     Ok(match arena.node(id) {
         Node::Const(_) | Node::Count(_) | Node::Of(..) => Form::Number(number(arena, id)?),
         Node::Any(of) => Form::Any(Box::new(set(arena, *of)?)),
+        Node::Table(of, columns, order) => {
+            let columns = columns.iter().map(|by| measure(arena, by));
+            let order = match order {
+                Some((by, greatest)) => Some((measure(arena, by)?, extreme(*greatest))),
+                None => None,
+            };
+            Form::Table(Box::new(Table {
+                of: set(arena, *of)?,
+                columns: columns.collect::<Result<_>>()?,
+                order,
+                slice: None,
+            }))
+        }
         _ => set(arena, id)?,
     })
 }
@@ -105,7 +101,8 @@ fn set(arena: &Arena<'_>, id: Id) -> Result<Form> {
             }
             Form::And(all)
         }
-        Node::Const(_) | Node::Count(_) | Node::Of(..) | Node::Any(_) => root(arena, id)?,
+        Node::Table(of, ..) => set(arena, *of)?,
+        Node::Const(_) | Node::Count(_) | Node::Of(..) | Node::Any(_) => form(arena, id)?,
     })
 }
 
@@ -115,9 +112,14 @@ fn flatten(arena: &Arena<'_>, id: Id, all: &mut Vec<Form>) -> Result<()> {
         flatten(arena, *a, all)?;
         return flatten(arena, *b, all);
     }
-    match operand(arena, id)? {
-        Form::And(inner) => all.extend(inner),
-        other => all.push(other),
+    let more = match operand(arena, id)? {
+        Form::And(inner) => inner,
+        other => vec![other],
+    };
+    for form in more {
+        if !all.contains(&form) {
+            all.push(form);
+        }
     }
     Ok(())
 }
@@ -184,7 +186,10 @@ fn relation(arena: &Arena<'_>, (r, forward): Step) -> Result<Relation> {
 }
 
 fn path(arena: &Arena<'_>, steps: &[Step]) -> Result<Vec<Relation>> {
-    let each = steps.iter().flat_map(|step| arena.schema.steps(*step));
+    let each = steps.iter().flat_map(|step| {
+        let (first, second) = arena.schema.steps(*step);
+        std::iter::once(first).chain(second)
+    });
     each.map(|step| relation(arena, step)).collect()
 }
 

@@ -4,6 +4,7 @@ use hashbrown::{HashMap, HashSet};
 use wherefore_graph::{Edge, EntityId, Graph, Hop};
 
 use crate::error::Result;
+use crate::read::by_relation;
 
 /// Edges of one entity and relation that are read while paths are grown.
 const MAX_EDGES: usize = 512;
@@ -64,11 +65,8 @@ pub fn steps(
             (true, graph.outgoing(entity)?),
             (false, graph.incoming(entity)?),
         ] {
-            // rows are sorted by relation; of a long row every relation is still seen
-            let mut at = 0;
-            while at < edges.len() {
-                let relation = edges[at].relation;
-                let end = at + edges[at..].partition_point(|e| e.relation == relation);
+            // of a long row every relation is still seen
+            for (relation, run) in by_relation(&edges) {
                 if !naming.contains(&relation) {
                     let hop = Hop { relation, forward };
                     let taken = steps.entry(hop).or_default();
@@ -77,7 +75,7 @@ pub fn steps(
                         _ => &[],
                     };
                     let back = |e: EntityId| e == topic || before.contains(&e);
-                    let some = &edges[at..end.min(at + MAX_EDGES)];
+                    let some = &run[..run.len().min(MAX_EDGES)];
                     taken.add(some, &back, sample);
                     for edge in some.iter().filter(|edge| !back(edge.entity)) {
                         if taken.notable.len() == MAX_NOTABLE {
@@ -88,7 +86,6 @@ pub fn steps(
                         }
                     }
                 }
-                at = end;
             }
         }
     }
