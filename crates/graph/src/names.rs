@@ -118,11 +118,11 @@ pub fn percent_decode(text: &str) -> String {
 }
 
 /// Whether a name is a bare machine id that tells people nothing: Freebase mids (`m.0abc`,
-/// `g.1abc`, `/m/0abc`) and skolemised blank nodes.
+/// `g.1abc`, `/m/0abc`), letters with dotted numbers (`cvt.rra.10.1`) and skolemised blank nodes.
 pub fn is_machine_id(name: &str) -> bool {
     let name = name.strip_prefix('/').unwrap_or(name);
     let Some((kind @ ("m" | "g"), id)) = name.split_once(['.', '/']) else {
-        return name.contains(".well-known/genid/");
+        return name.contains(".well-known/genid/") || is_dotted_number(name);
     };
     let first = if kind == "m" { b'0' } else { b'1' };
     id.len() >= 2
@@ -130,6 +130,15 @@ pub fn is_machine_id(name: &str) -> bool {
         && id
             .bytes()
             .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
+}
+
+/// Letters, and after them at least two numbers, each after a dot.
+fn is_dotted_number(name: &str) -> bool {
+    let is_number = |part: &&str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+    let is_word = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_lowercase());
+    let numbers = name.rsplit('.').take_while(is_number).count();
+    let words = name.split('.').count() - numbers;
+    numbers >= 2 && words >= 1 && name.split('.').take(words).all(is_word)
 }
 
 #[cfg(test)]

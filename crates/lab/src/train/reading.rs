@@ -41,6 +41,8 @@ pub struct ReadTrainConfig {
     pub time_limit_ms: u64,
     /// The encoder that compares words with relations.
     pub encoder: String,
+    /// The encoder that compares whole questions with relations.
+    pub matcher: String,
 }
 
 impl Default for ReadTrainConfig {
@@ -53,6 +55,7 @@ impl Default for ReadTrainConfig {
             cheap: 0.25,
             time_limit_ms: 2000,
             encoder: "static".into(),
+            matcher: "matcher".into(),
         }
     }
 }
@@ -108,10 +111,12 @@ pub fn reading(
 ) -> Result<(Weights, Vec<ReadRound>)> {
     config.check()?;
     let encoder = encode::open(&config.encoder).map_err(wherefore::Error::from)?;
-    let known: Vec<Known> = lessons
-        .iter()
-        .map(|lesson| Ok(Known::new(lesson.graph, Arc::clone(&encoder))?))
-        .collect::<Result<_>>()?;
+    let matcher = encode::open(&config.matcher).map_err(wherefore::Error::from)?;
+    let known = lessons.iter().map(|lesson| {
+        let (encoder, matcher) = (Arc::clone(&encoder), Arc::clone(&matcher));
+        Ok(Known::new(lesson.graph, encoder, matcher)?)
+    });
+    let known: Vec<Known> = known.collect::<Result<_>>()?;
     let time = Duration::from_millis(config.time_limit_ms);
     let total: usize = lessons.iter().map(|l| l.questions.len()).sum();
     let fitting = Fitting {

@@ -32,6 +32,7 @@ use crate::{Error, Result};
 
 const MAGIC: &[u8; 8] = b"WFTABLE1";
 const BUILT_IN: &[u8] = include_bytes!("../../data/static.table");
+const MATCHER: &[u8] = include_bytes!("../../data/matcher.table");
 /// Texts that one thread takes at a time.
 const CHUNK: usize = 128;
 /// A text's tokens beyond this many do not count: a paragraph says enough.
@@ -78,16 +79,24 @@ struct Header {
     unknown: String,
 }
 
+fn compiled_in(bytes: &'static [u8], name: &str) -> Arc<StaticTable> {
+    let table = parse(Path::new("built in"), Cow::Borrowed(bytes), Check::Trust)
+        .expect("the tests open the tables that are compiled in");
+    Arc::new(table.renamed(name))
+}
+
 impl StaticTable {
     /// The table compiled into this crate, `static`: 256 numbers for each of BERT's uncased tokens.
     pub fn built_in() -> Arc<Self> {
         static TABLE: OnceLock<Arc<StaticTable>> = OnceLock::new();
-        let table = TABLE.get_or_init(|| {
-            let table = parse(Path::new("built in"), Cow::Borrowed(BUILT_IN), Check::Trust)
-                .expect("the tests open the table that is compiled in");
-            Arc::new(table.renamed("static"))
-        });
-        Arc::clone(table)
+        Arc::clone(TABLE.get_or_init(|| compiled_in(BUILT_IN, "static")))
+    }
+
+    /// The table compiled into this crate that compares whole questions with the phrases of
+    /// relations, `matcher`.
+    pub fn matcher() -> Arc<Self> {
+        static TABLE: OnceLock<Arc<StaticTable>> = OnceLock::new();
+        Arc::clone(TABLE.get_or_init(|| compiled_in(MATCHER, "matcher")))
     }
 
     /// Reads a table file.

@@ -38,6 +38,8 @@ impl Search<'_> {
     pub(super) fn anchors(&mut self, links: &[Link]) -> Result<Vec<Anchor>> {
         let mut found = Vec::new();
         self.name_anchors(links, &mut found)?;
+        self.within_reach = self.reach(&found)?;
+        self.compare_steps(&found)?;
         self.phrase_anchors(&mut found)?;
         self.operator_anchors(&mut found);
         self.number_anchors(&mut found)?;
@@ -98,6 +100,7 @@ impl Search<'_> {
                 continue;
             };
             let words = (first, last + 1);
+            self.linked.push(words);
             if first > last || names.iter().any(|n| n.words == words) {
                 continue;
             }
@@ -251,6 +254,9 @@ impl Search<'_> {
                     });
                 }
                 for &relation in &relations[&from] {
+                    if !self.is_within_reach(relation) {
+                        continue;
+                    }
                     let of = self.schema.relation(relation);
                     let Some((group, missing)) = self.matched(&stems, &of.stems) else {
                         continue;
@@ -259,6 +265,7 @@ impl Search<'_> {
                         (F::relation, 1.0),
                         (F::relation_group, group as f32),
                         (F::relation_missing, missing as f32),
+                        (F::relation_fits, self.relation_fits(relation)),
                     ];
                     own.extend(self.preposition(relation, words.1));
                     let extreme = |word: &&String| {
@@ -365,11 +372,18 @@ impl Search<'_> {
                 });
             }
             for (relation, cosine) in self.near.relations(&word.lower, self.schema)? {
+                if !self.is_within_reach(relation) {
+                    continue;
+                }
                 found.push(Anchor {
                     slots: (slot, slot + 1),
                     words: (at, at + 1),
                     cat: Cat::Relation(relation),
-                    own: vec![(F::relation, 1.0), (F::relation_soft, 1.0 - cosine)],
+                    own: vec![
+                        (F::relation, 1.0),
+                        (F::relation_soft, 1.0 - cosine),
+                        (F::relation_fits, self.relation_fits(relation)),
+                    ],
                 });
             }
         }
@@ -621,7 +635,7 @@ impl Search<'_> {
                 .iter()
                 .filter(|a| (a.slots.0..a.slots.1).contains(&slot));
             let mut price = F::skip_unknown;
-            let mut named = false;
+            let (mut named, mut maybe_named) = (false, false);
             let asks = |a: &&Anchor| {
                 matches!(a.cat, Cat::Op(Op::Where | Op::When))
                     && (a.slots.0..a.slots.1).contains(&slot)
@@ -638,7 +652,9 @@ impl Search<'_> {
                     Cat::Op(_) | Cat::Superlative(..) => price = F::skip_operator,
                     Cat::Number(_) => price = F::skip_number,
                     Cat::Set { node, .. } if matches!(self.arena.node(*node), Node::Ents(_)) => {
-                        named |= !(self.schema.is_untyped && is_doubtful(anchor));
+                        named |= !(self.schema.is_untyped && is_doubtful(anchor))
+                            || self.linked.contains(&anchor.words);
+                        maybe_named = true;
                     }
                     _ if price == F::skip_unknown => price = F::skip_word,
                     _ => {}
@@ -648,6 +664,7 @@ impl Search<'_> {
                 price = F::skip_name;
             }
             if price == F::skip_unknown
+                && !maybe_named
                 && self.schema.is_untyped
                 && self.describes(slot)
                 && self.near.knows(&word.lower)?

@@ -19,6 +19,7 @@ use super::Known;
 use super::arena::{Arena, Id, Meaning, Measure, Node, Ranked};
 use super::features::{Derivation, Feature, Weights};
 use super::lang::{Lang, Op};
+use super::matched::Phrases;
 use super::near::Near;
 use super::schema::{ClassIx, Schema, Step};
 use super::tokens::Words;
@@ -172,6 +173,7 @@ pub(super) struct Search<'g> {
     pub(super) lang: &'g Lang,
     pub(super) schema: &'g Schema,
     pub(super) near: &'g Near,
+    pub(super) phrases: &'g Phrases,
     pub(super) graph: &'g dyn Graph,
     pub(super) weights: &'g Weights,
     pub(super) arena: Arena<'g>,
@@ -187,6 +189,12 @@ pub(super) struct Search<'g> {
     pub(super) known_ways: HashMap<Id, Ways>,
     /// Cosines of a word with each relation, by the word's place.
     pub(super) known_cosines: HashMap<usize, Rc<[f32]>>,
+    /// How well each step fits the whole question.
+    pub(super) fits: Vec<f32>,
+    /// Relations near the names of the question; none where any may be meant.
+    pub(super) within_reach: Option<hashbrown::HashSet<RelationId>>,
+    /// The words of names that were linked before the search.
+    pub(super) linked: Vec<(usize, usize)>,
     /// Topics that the caller gives and that no word names.
     pub(super) given: Vec<EntityId>,
     pub(super) until: Instant,
@@ -222,6 +230,7 @@ impl<'g> Search<'g> {
             lang,
             schema: &known.schema,
             near: &known.near,
+            phrases: &known.phrases,
             graph,
             weights,
             arena: Arena::new(graph, &known.schema),
@@ -232,6 +241,9 @@ impl<'g> Search<'g> {
             known_bridges: Bridges::new(),
             known_ways: HashMap::new(),
             known_cosines: HashMap::new(),
+            fits: Vec::new(),
+            within_reach: None,
+            linked: Vec::new(),
             given: Vec::new(),
             until: Instant::now() + time,
         }
@@ -310,7 +322,13 @@ impl<'g> Search<'g> {
             }
         }
         let whole = cells.remove(&(0, n)).unwrap_or_default();
-        self.finished(whole)
+        let mut readings = self.by_ways(anchors)?;
+        self.finished(whole, &mut readings)?;
+        readings.sort_by(|a, b| b.score.total_cmp(&a.score));
+        let mut seen = hashbrown::HashSet::new();
+        readings.retain(|r| seen.insert(r.node));
+        readings.truncate(READINGS);
+        Ok(readings)
     }
 
     fn is_spent(&self) -> bool {
@@ -407,8 +425,7 @@ impl<'g> Search<'g> {
         Ok(same.then_some(Feature::idle_comparison))
     }
 
-    fn finished(&mut self, whole: Vec<Item>) -> Result<Vec<Reading>> {
-        let mut readings = Vec::new();
+    fn finished(&mut self, whole: Vec<Item>, readings: &mut Vec<Reading>) -> Result<()> {
         for item in whole {
             for (node, own) in self.close(&item)? {
                 readings.push(Reading {
@@ -422,11 +439,7 @@ impl<'g> Search<'g> {
                 });
             }
         }
-        readings.sort_by(|a, b| b.score.total_cmp(&a.score));
-        let mut seen = hashbrown::HashSet::new();
-        readings.retain(|r| seen.insert(r.node));
-        readings.truncate(READINGS);
-        Ok(readings)
+        Ok(())
     }
 }
 

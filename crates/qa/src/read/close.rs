@@ -32,7 +32,11 @@ impl Search<'_> {
                     // `who is from France`
                     for &(step, rarity) in self.ways_from(node)?.iter() {
                         let join = self.arena.add(Node::Join(step, node))?;
-                        let mut own = vec![(F::bridge, 1.0), (F::bridge_rare, rarity)];
+                        let mut own = vec![
+                            (F::bridge, 1.0),
+                            (F::bridge_rare, rarity),
+                            (F::bridge_fits, self.step_fits(step)),
+                        ];
                         own.push((F::answer_is_around, 1.0));
                         self.fit_to_asking(join, &mut own);
                         closed.push((join, own));
@@ -47,6 +51,11 @@ impl Search<'_> {
                 match self.arena.meaning(node)? {
                     Meaning::Set(members) if members.is_empty() => {
                         own.push((F::empty_answer, 1.0));
+                    }
+                    Meaning::Set(members) => {
+                        if !self.graph.is_named(members[0])? {
+                            own.push((F::nameless_answer, 1.0));
+                        }
                     }
                     Meaning::Unknown => own.push((F::unknown_answer, 1.0)),
                     _ => {}

@@ -24,7 +24,7 @@ features! {
     // names
     name, name_word, name_rare, name_unsure, name_namesakes, name_lower, name_literal, name_number, name_prominent,
     // classes and relations
-    class, class_soft, class_group, class_missing, relation, relation_group, relation_missing, relation_missing_extreme, relation_only_extreme, relation_soft, inside_label, preposition, preposition_differs,
+    class, class_soft, class_group, class_missing, relation, relation_group, relation_missing, relation_missing_extreme, relation_only_extreme, relation_soft, relation_fits, inside_label, preposition, preposition_differs,
     relation_named_as_class, value_named_as_class,
     compound, unnamed, unnamed_far, named_otherwise, role,
     // joins: relation or set first, what stands between, along or against the relation
@@ -35,12 +35,12 @@ features! {
     join_s_by_along, join_s_by_against, join_s_in_along, join_s_in_against,
     join_s_with_along, join_s_with_against,
     // unspoken ways
-    bridge, bridge_hop, bridge_rare, bridge_left, bridge_alike, join_bridge, detour, detour_said, sharing, join_apart, join_after_phrase, attached_far, noun_against, picked_against,
+    bridge, bridge_hop, bridge_rare, bridge_fits, bridge_left, bridge_alike, join_bridge, detour, detour_said, sharing, join_apart, join_after_phrase, attached_far, noun_against, picked_against,
     // sets with sets
     and, apposition, open, merged, merged_apart, confirmed, said_twice, conjunction_and, conjunction_or, conjunction_union, pair_and,
     except, under,
     // extremes
-    top_measure, top_rank, top_relation, top_other, top_count, top_all, top_after, number_disagrees, ordinal,
+    top_measure, top_rank, measure_fits, top_relation, top_other, top_count, top_all, top_after, number_disagrees, ordinal,
     // comparisons
     compare_relation, compare_unspoken, compare_count, compare_degree, compare_average, equal_unspoken, equal_relation, event, event_alone,
     // numbers
@@ -48,7 +48,9 @@ features! {
     // places and times that are asked for
     asked_for_another, asks_place, asks_place_said, asks_time, place_mismatch, time_mismatch, person_mismatch,
     // what is computed
-    empty, idle_comparison, empty_answer, unknown_answer,
+    empty, idle_comparison, empty_answer, nameless_answer, unknown_answer,
+    // the question as a whole beside a way
+    matched, matched_far, matched_word,
     // the whole
     answer_is_name, answer_is_around, answer_is_class, truth, truth_missed, order, columns, exists, subject_unsaid,
 }

@@ -85,7 +85,12 @@ impl Search<'_> {
                 for (relation, rank) in self.degree(degree, *node)? {
                     let by = Measure::of(relation);
                     let top = self.arena.add(Node::Top(*node, by, greatest, ranked))?;
-                    let own = vec![(F::top_measure, 1.0), (F::top_rank, rank)];
+                    let fits = self.step_fits((relation, true));
+                    let own = vec![
+                        (F::top_measure, 1.0),
+                        (F::top_rank, rank),
+                        (F::measure_fits, fits),
+                    ];
                     made.push((Cat::set(top), own));
                 }
             }

@@ -50,6 +50,7 @@ impl Schema {
         }
         for relation in into {
             self.relations[relation.index()].is_silent = true;
+            self.relations[relation.index()].is_inner = true;
         }
         Ok(())
     }
@@ -166,6 +167,7 @@ impl Schema {
             kind: b.kind,
             is_noun: false,
             is_silent: false,
+            is_inner: false,
             domain: side(a, first.1),
             range: side(b, !second.1),
             count: a.count.min(b.count),

@@ -9,6 +9,7 @@ mod features;
 mod fit;
 mod joins;
 mod lang;
+mod matched;
 mod measures;
 mod mediators;
 mod near;
@@ -33,6 +34,7 @@ use self::features::Feature;
 pub use self::features::Weights;
 pub use self::fit::{Candidate, Example, Fitting, fit};
 use self::lang::{Op, english};
+use self::matched::Phrases;
 use self::near::Near;
 pub(crate) use self::schema::by_relation;
 use self::schema::{Schema, has_classes};
@@ -64,15 +66,25 @@ pub fn is_here(graph: &dyn Graph) -> bool {
 pub struct Known {
     schema: Schema,
     near: Near,
+    phrases: Phrases,
 }
 
 impl Known {
     /// Reads the graph's classes and relations; words that are none of theirs are compared with
-    /// them by the encoder.
-    pub fn new(graph: &dyn Graph, encoder: Arc<dyn Encoder>) -> Result<Self> {
+    /// them by the encoder, and whole questions by the matcher.
+    pub fn new(
+        graph: &dyn Graph,
+        encoder: Arc<dyn Encoder>,
+        matcher: Arc<dyn Encoder>,
+    ) -> Result<Self> {
         let schema = Schema::new(graph, english())?;
         let near = Near::new(graph, &schema, encoder)?;
-        Ok(Self { schema, near })
+        let phrases = Phrases::new(graph, &schema, matcher)?;
+        Ok(Self {
+            schema,
+            near,
+            phrases,
+        })
     }
 }
 

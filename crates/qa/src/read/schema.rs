@@ -105,6 +105,8 @@ pub(super) struct Relation {
     pub(super) is_noun: bool,
     /// Naming or typing: nobody asks for it.
     pub(super) is_silent: bool,
+    /// Leads to nodes that nobody names, which is why nobody asks for it.
+    pub(super) is_inner: bool,
     pub(super) domain: Vec<(ClassIx, f32)>,
     pub(super) range: Vec<(ClassIx, f32)>,
     /// Its triples.
@@ -312,6 +314,7 @@ impl Schema {
             kind: Kind::Thing,
             is_noun: false,
             is_silent,
+            is_inner: false,
             domain: Vec::new(),
             range: Vec::new(),
             count: 0,
@@ -459,6 +462,12 @@ impl Schema {
 
     pub(super) fn relation(&self, id: RelationId) -> &Relation {
         &self.relations[id.index()]
+    }
+
+    /// Whether a relation says nothing that is asked for: names and classes.
+    pub(super) fn is_idle(&self, id: RelationId) -> bool {
+        let of = self.relation(id);
+        of.is_silent && !of.is_inner
     }
 
     pub(super) fn class_of(&self, entity: EntityId) -> Option<ClassIx> {

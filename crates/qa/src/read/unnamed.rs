@@ -165,7 +165,12 @@ impl Search<'_> {
             return Ok(());
         }
         for &(step, rarity) in self.ways_from(set)?.iter() {
-            let mut own = vec![(F::bridge, 1.0), (F::bridge_rare, rarity), far(step.0)];
+            let mut own = vec![
+                (F::bridge, 1.0),
+                (F::bridge_rare, rarity),
+                (F::bridge_fits, self.step_fits(step)),
+                far(step.0),
+            ];
             match *self.arena.node(set) {
                 Node::Join((r, back), _) if (r, back) == (step.0, !step.1) => {
                     own.push((F::detour, 1.0));

@@ -6,13 +6,21 @@ use hashbrown::HashSet;
 use wherefore_graph::{EntityId, RelationId};
 
 use super::arena::{Id, Meaning, Measure, Node};
-use super::chart::{Bridge, Counted, Search, Weighed};
+use super::chart::{Anchor, Bridge, Cat, Counted, Search, Weighed};
 use super::features::Feature as F;
 use super::schema::{ClassIx, Kind, Step, by_relation, row};
 use crate::error::Result;
 
 /// Ways between two sets that are tried.
 const BRIDGES: usize = 5;
+/// Relations from which on those far from the names are left out.
+const MANY: usize = 200;
+/// Steps from a name that are near, and edges that are looked at for them.
+const REACH: usize = 3;
+const MAX_REACH: usize = 20_000;
+/// Ways that are followed further, and classes that each leads on to.
+const WAYS_ON: usize = 200;
+const NEXT: usize = 100;
 /// Members of a set whose relations are looked at.
 const LOOKED_AROUND: usize = 16;
 /// A direct way that a smaller share of the things has is no reason not to look for longer ones.
@@ -77,6 +85,7 @@ impl Search<'_> {
                 (F::bridge, 1.0),
                 (F::bridge_hop, hops - 1.0),
                 (F::bridge_rare, bridge.rarity),
+                (F::bridge_fits, self.way_fits(&bridge.path)),
             ];
             if is_left {
                 own.push((F::bridge_left, 1.0));
@@ -89,6 +98,12 @@ impl Search<'_> {
         Ok(found)
     }
 
+    /// How well the steps of a way fit the whole question, the mean of them.
+    fn way_fits(&self, way: &[Step]) -> f32 {
+        let sum: f32 = way.iter().map(|step| self.step_fits(*step)).sum();
+        sum / way.len().max(1) as f32
+    }
+
     /// Where nothing has a class: the steps from a name that lead to some of a set.
     fn ways_between(&mut self, head: Id, other: Id, found: &mut Weighed) -> Result<()> {
         for &(step, rarity) in self.ways_from(other)?.iter() {
@@ -97,7 +112,8 @@ impl Search<'_> {
             if let Meaning::Set(kept) = self.arena.meaning(both)?
                 && !kept.is_empty()
             {
-                found.push((join, vec![(F::bridge, 1.0), (F::bridge_rare, rarity)]));
+                let fits = (F::bridge_fits, self.step_fits(step));
+                found.push((join, vec![(F::bridge, 1.0), (F::bridge_rare, rarity), fits]));
             }
         }
         Ok(())
@@ -182,6 +198,51 @@ impl Search<'_> {
             .collect())
     }
 
+    /// In a graph of many relations and no classes: those that lie within some steps of the names.
+    pub(super) fn reach(&self, names: &[Anchor]) -> Result<Option<HashSet<RelationId>>> {
+        if !self.schema.is_untyped || self.schema.relations.len() < MANY {
+            return Ok(None);
+        }
+        let mut found = HashSet::new();
+        let mut at: Vec<EntityId> = self.given.clone();
+        for name in names {
+            if let Cat::Set { node, .. } = name.cat
+                && let Node::Ents(all) = self.arena.node(node)
+            {
+                at.extend(all.iter());
+            }
+        }
+        let mut seen: HashSet<EntityId> = at.iter().copied().collect();
+        let mut edges = 0;
+        for _ in 0..REACH {
+            let mut next = Vec::new();
+            for &entity in &at {
+                for forward in [true, false] {
+                    for (relation, run) in by_relation(&row(self.graph, entity, forward)?) {
+                        found.insert(relation);
+                        edges += run.len();
+                        let ends = run.iter().map(|edge| edge.entity);
+                        next.extend(ends.take(LOOKED_AROUND).filter(|e| seen.insert(*e)));
+                    }
+                }
+                if edges > MAX_REACH {
+                    return Ok(Some(found));
+                }
+            }
+            at = next;
+        }
+        Ok(Some(found))
+    }
+
+    /// Whether a relation, or the first step of it, lies near the names of the question.
+    pub(super) fn is_within_reach(&self, relation: RelationId) -> bool {
+        let Some(reach) = &self.within_reach else {
+            return true;
+        };
+        let (first, second) = self.schema.steps((relation, true));
+        reach.contains(&first.0) && second.is_none_or(|s| reach.contains(&s.0))
+    }
+
     /// The steps that lead on from the first of some entities, with how many edges each has.
     pub(super) fn steps_around(&self, all: &[EntityId]) -> Result<Vec<(Step, f32)>> {
         let mut counts: hashbrown::HashMap<Step, f32> = hashbrown::HashMap::new();
@@ -233,29 +294,31 @@ impl Search<'_> {
 
     /// Ways of two relations, or of three where there are none.
     pub(super) fn longer_ways(&self, types: &[ClassIx], from: &[ClassIx]) -> Vec<(Vec<Step>, f32)> {
-        let mut ways: Vec<(ClassIx, Vec<Step>, f32)> = from
-            .iter()
-            .map(|&class| (class, Vec::new(), f32::MAX))
-            .collect();
-        for _ in 0..3 {
+        let start = (RelationId(0), true);
+        let mut ways: Vec<(ClassIx, [Step; 3], u32)> =
+            from.iter().map(|&c| (c, [start; 3], u32::MAX)).collect();
+        for length in 1..=3 {
             let mut next = Vec::new();
-            for (class, path, count) in &ways {
-                for &(to, step, n) in self.schema.next_to(*class) {
+            for &(class, path, count) in &ways {
+                for &(to, step, n) in self.schema.next_to(class).iter().take(NEXT) {
                     // not straight back
-                    if path.last().is_some_and(|last| *last == (step.0, !step.1)) {
+                    if length > 1 && path[length - 2] == (step.0, !step.1) {
                         continue;
                     }
-                    let mut path = path.clone();
-                    path.push(step);
-                    next.push((to, path, count.min(n as f32)));
+                    let mut path = path;
+                    path[length - 1] = step;
+                    next.push((to, path, count.min(n)));
                 }
             }
-            next.sort_by(|a, b| b.2.total_cmp(&a.2).then(a.1.cmp(&b.1)));
-            next.truncate(200);
-            let arrived: Vec<(Vec<Step>, f32)> = next
-                .iter()
-                .filter(|(class, path, _)| path.len() > 1 && types.contains(class))
-                .map(|(_, path, count)| (path.clone(), *count))
+            let order = |w: &(ClassIx, [Step; 3], u32)| (std::cmp::Reverse(w.2), w.1, w.0);
+            if next.len() > WAYS_ON {
+                next.select_nth_unstable_by_key(WAYS_ON, order);
+                next.truncate(WAYS_ON);
+            }
+            next.sort_unstable_by_key(order);
+            let arrived = next.iter().filter(|w| length > 1 && types.contains(&w.0));
+            let arrived: Vec<(Vec<Step>, f32)> = arrived
+                .map(|(_, path, count)| (path[..length].to_vec(), *count as f32))
                 .collect();
             if !arrived.is_empty() {
                 return arrived;
@@ -298,6 +361,7 @@ impl Search<'_> {
                 (F::bridge, 1.0),
                 (F::bridge_hop, bridge.path.len() as f32 - 1.0),
                 (F::bridge_rare, bridge.rarity),
+                (F::bridge_fits, self.relation_fits(bridge.path[0].0)),
             ];
             found.push((Measure::HowMany(back.collect(), Some(of)), own));
         }

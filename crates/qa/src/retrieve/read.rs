@@ -43,6 +43,9 @@ pub struct ReadConfig {
     pub max_rows: usize,
     /// The encoder that compares words with relations.
     pub encoder: String,
+    /// The encoder that compares the whole question with relations: the one that is shipped,
+    /// `matcher`, or a file of its kind.
+    pub matcher: String,
     /// A file of weights that `wherefore train read` wrote; none: those that are shipped.
     pub weights: Option<PathBuf>,
 }
@@ -54,6 +57,7 @@ impl Default for ReadConfig {
             time_limit_ms: 2000,
             max_rows: 200_000,
             encoder: "static".into(),
+            matcher: "matcher".into(),
             weights: None,
         }
     }
@@ -63,6 +67,7 @@ impl Default for ReadConfig {
 pub struct Read {
     config: ReadConfig,
     encoder: Arc<dyn Encoder>,
+    matcher: Arc<dyn Encoder>,
     weights: Weights,
     known: PerGraph<Known>,
 }
@@ -88,6 +93,7 @@ impl Read {
         };
         Ok(Self {
             encoder: encode::open(&config.encoder)?,
+            matcher: encode::open(&config.matcher)?,
             weights,
             config,
             known: PerGraph::default(),
@@ -157,9 +163,10 @@ impl Retriever for Read {
                 ..ScoredTriples::default()
             });
         }
-        let known = self
-            .known
-            .get(graph, || Known::new(graph, Arc::clone(&self.encoder)))?;
+        let known = self.known.get(graph, || {
+            let matcher = Arc::clone(&self.matcher);
+            Known::new(graph, Arc::clone(&self.encoder), matcher)
+        })?;
         let time = Duration::from_millis(self.config.time_limit_ms);
         let readings = read(question, links, graph, &known, &self.weights, time)?;
         let topics: Vec<EntityId> = links.iter().map(|link| link.entity).collect();
