@@ -10,7 +10,8 @@
 //! [`crate::distill`] makes such tables. Unknown words add nothing.
 //!
 //! File, little-endian: `WFTABLE1`, length of the header (u32), header (JSON), tokens (one a
-//! line), scales (`[tokens]` f32), codes (`[tokens, dim]` i8), xxh3 of all before it (u64).
+//! line), scales (`[tokens]` f32), where the header says `questions` those for questions as well
+//! (`[tokens]` f32), codes (`[tokens, dim]` i8), xxh3 of all before it (u64).
 //!
 //! Departures: a Model2Vec table keeps its published precision, tokenizer and `mapping` from
 //! token to row.
@@ -61,6 +62,8 @@ pub(super) enum Rows {
     Coded {
         codes: Cow<'static, [u8]>, // [tokens, dim], each an i8
         scales: Vec<f32>,
+        /// Where a token counts otherwise in a question.
+        questions: Option<Vec<f32>>,
     },
     /// As published, with a weight for each token.
     Plain {
@@ -77,6 +80,8 @@ struct Header {
     tokens: usize,
     token_bytes: usize,
     unknown: String,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    questions: bool,
 }
 
 fn compiled_in(bytes: &'static [u8], name: &str) -> Arc<StaticTable> {
@@ -140,6 +145,7 @@ impl StaticTable {
             rows: Rows::Coded {
                 codes: Cow::Owned(codes),
                 scales,
+                questions: None,
             },
         })
     }
@@ -155,7 +161,14 @@ impl StaticTable {
 
     /// The table as the bytes of a file; `None` for a Model2Vec table, which has its own files.
     pub fn to_bytes(&self) -> Option<Vec<u8>> {
-        let (Tokens::WordPiece(pieces), Rows::Coded { codes, scales }) = (&self.tokens, &self.rows)
+        let Tokens::WordPiece(pieces) = &self.tokens else {
+            return None;
+        };
+        let Rows::Coded {
+            codes,
+            scales,
+            questions,
+        } = &self.rows
         else {
             return None;
         };
@@ -167,13 +180,16 @@ impl StaticTable {
             tokens: tokens.len(),
             token_bytes: text.len(),
             unknown: tokens[pieces.unknown() as usize].clone(),
+            questions: questions.is_some(),
         };
         let header = serde_json::to_vec(&header).expect("a header is plain text and numbers");
         let mut bytes = MAGIC.to_vec();
         bytes.extend((header.len() as u32).to_le_bytes());
         bytes.extend(header);
         bytes.extend(text.as_bytes());
-        bytes.extend(scales.iter().flat_map(|scale| scale.to_le_bytes()));
+        for scale in scales.iter().chain(questions.iter().flatten()) {
+            bytes.extend(scale.to_le_bytes());
+        }
         bytes.extend(codes.iter());
         bytes.extend(xxh3_64(&bytes).to_le_bytes());
         Some(bytes)
@@ -224,9 +240,17 @@ impl StaticTable {
     }
 
     #[inline(always)]
-    fn sum(&self, ids: &[u32], row: &mut [f32]) {
+    fn sum(&self, ids: &[u32], is_question: bool, row: &mut [f32]) {
         match &self.rows {
-            Rows::Coded { codes, scales } => {
+            Rows::Coded {
+                codes,
+                scales,
+                questions,
+            } => {
+                let scales = match questions {
+                    Some(questions) if is_question => questions,
+                    _ => scales,
+                };
                 for &id in ids {
                     let start = id as usize * self.dim;
                     let scale = scales[id as usize];
@@ -262,6 +286,27 @@ impl Encoder for StaticTable {
     }
 
     fn encode(&self, texts: &[&str]) -> Result<Embeddings> {
+        self.rows_of(texts, false)
+    }
+
+    fn encode_queries(&self, texts: &[&str]) -> Result<Embeddings> {
+        self.rows_of(texts, true)
+    }
+
+    fn token_states(&self, texts: &[&str]) -> Result<TokenStates> {
+        let mut states = TokenStates::new(self.dim);
+        let (mut ids, mut known) = (Vec::new(), HashMap::new());
+        for text in texts {
+            ids.clear();
+            self.add_tokens(text, &mut ids)?;
+            states.push_ids(&ids, &mut known, |id, row| self.sum(&[id], false, row));
+        }
+        Ok(states)
+    }
+}
+
+impl StaticTable {
+    fn rows_of(&self, texts: &[&str], is_question: bool) -> Result<Embeddings> {
         let mut values = vec![0.0; texts.len() * self.dim];
         let arch = Arch::new();
         values
@@ -274,7 +319,7 @@ impl Encoder for StaticTable {
                     arch.dispatch(
                         #[inline(always)]
                         || {
-                            self.sum(ids, row);
+                            self.sum(ids, is_question, row);
                             normalise(row);
                         },
                     );
@@ -282,17 +327,6 @@ impl Encoder for StaticTable {
                 Ok::<(), Error>(())
             })?;
         Ok(Embeddings::new(values, self.dim))
-    }
-
-    fn token_states(&self, texts: &[&str]) -> Result<TokenStates> {
-        let mut states = TokenStates::new(self.dim);
-        let (mut ids, mut known) = (Vec::new(), HashMap::new());
-        for text in texts {
-            ids.clear();
-            self.add_tokens(text, &mut ids)?;
-            states.push_ids(&ids, &mut known, |id, row| self.sum(&[id], row));
-        }
-        Ok(states)
     }
 }
 
@@ -328,11 +362,18 @@ fn parse(path: &Path, bytes: Cow<'static, [u8]>, check: Check) -> Result<StaticT
     let token_start = 12 + header_len;
     let text = part(token_start, header.token_bytes)?;
     let scale_start = token_start + header.token_bytes;
-    let scales: Vec<f32> = part(scale_start, scale_bytes)?
-        .chunks_exact(4)
-        .map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]]))
-        .collect();
-    let code_start = scale_start + scale_bytes;
+    let scales = |start: usize| -> Result<Vec<f32>> {
+        let each = part(start, scale_bytes)?.chunks_exact(4);
+        Ok(each
+            .map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]]))
+            .collect())
+    };
+    let question_start = scale_start + scale_bytes;
+    let (questions, code_start) = match header.questions {
+        true => (Some(scales(question_start)?), question_start + scale_bytes),
+        false => (None, question_start),
+    };
+    let scales = scales(scale_start)?;
     part(code_start, code_bytes)?;
     let sum_start = code_start + code_bytes;
     let sum: [u8; 8] = part(sum_start, 8)?
@@ -367,7 +408,11 @@ fn parse(path: &Path, bytes: Cow<'static, [u8]>, check: Check) -> Result<StaticT
         name: header.name,
         dim,
         tokens: Tokens::WordPiece(pieces),
-        rows: Rows::Coded { codes, scales },
+        rows: Rows::Coded {
+            codes,
+            scales,
+            questions,
+        },
     })
 }
 
@@ -390,6 +435,30 @@ mod tests {
         assert_eq!(rows.row(1), [1.0, 0.0]);
         assert_eq!(rows.row(2), [0.0, 0.0]);
         assert_eq!(rows.row(3), [0.0, 0.0]);
+    }
+
+    #[test]
+    fn tokens_may_count_otherwise_in_questions() {
+        let mut toy = toy();
+        let Rows::Coded {
+            scales, questions, ..
+        } = &mut toy.rows
+        else {
+            panic!("a table of codes");
+        };
+        *questions = Some(scales.iter().map(|s| s * 2.0).collect());
+        questions.as_mut().unwrap()[1] = 0.0;
+        let toy = parse(
+            Path::new("toy"),
+            Cow::Owned(toy.to_bytes().unwrap()),
+            Check::Verify,
+        );
+        let toy = toy.unwrap();
+        assert_eq!(
+            toy.encode_queries(&["red blue"]).unwrap().row(0),
+            [0.0, 1.0]
+        );
+        assert!(toy.encode(&["red blue"]).unwrap().row(0)[0] > 0.9);
     }
 
     #[test]

@@ -90,6 +90,8 @@ pub(super) enum Cat {
     Sharing(RelationId),
     /// `average age`.
     Aggregated(Aggregate, RelationId),
+    /// `for each doctor`, `each doctor treats`.
+    Each(Id, Option<RelationId>),
     /// `number of neighbours`, of each.
     Counted(RelationId),
     /// `in descending order of age`: by what, where that is said.

@@ -50,7 +50,7 @@ features! {
     // what is computed
     empty, idle_comparison, empty_answer, nameless_answer, unknown_answer,
     // the question as a whole beside a way
-    matched, matched_far, matched_word,
+    matched, matched_far, matched_long, matched_word,
     // the whole
     answer_is_name, answer_is_around, answer_is_class, truth, truth_missed, order, columns, exists, subject_unsaid,
 }

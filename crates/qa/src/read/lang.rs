@@ -28,6 +28,7 @@ struct File {
     own: Vec<String>,
     events: Vec<String>,
     ranking: Vec<String>,
+    each: Vec<String>,
     ranges: Vec<[String; 2]>,
     beside: Vec<String>,
     polite: Vec<String>,
@@ -152,6 +153,8 @@ pub(super) enum Op {
     Event,
     /// `rank`, before what is to be put in order.
     Rank,
+    /// `for each`.
+    Each,
     /// Says nothing.
     Idle,
     /// `where`.
@@ -267,6 +270,7 @@ impl Lang {
             (file.share, Op::Share),
             (file.events, Op::Event),
             (file.ranking, Op::Rank),
+            (file.each, Op::Each),
             (file.idle, Op::Idle),
             (avg, Op::Aggregate(Aggregate::Average)),
             (sum, Op::Aggregate(Aggregate::Sum)),

@@ -30,16 +30,29 @@ const TEMPERATURE: f32 = 0.05;
 const NAMES: usize = 6;
 /// Things of one name, and ends of one relation, that are looked at.
 const LOOKED_AT: usize = 8;
-/// Ways around a name at most.
-const MAX_WAYS: usize = 600;
+/// Ways from a name at most.
+const MAX_WAYS: usize = 1500;
+/// Of the ways around a name, so many are followed further, but not through hubs.
+const ON: usize = 8;
+const MAX_DEGREE: usize = 2000;
 /// Ways of a name that become readings, alone and with those of another name.
 const ALONE: usize = 12;
 const TOGETHER: usize = 6;
 /// The least probability at which a way accounts for the words that say nothing else.
-const SURE: f32 = 0.5;
+const SURE: f32 = 0.2;
 
 /// Steps from a name, the first taken first.
 type Way = Rc<[Step]>;
+
+/// How well a way fits the question.
+#[derive(Clone)]
+struct Fit {
+    way: Way,
+    /// It leads on from things that have a name.
+    is_long: bool,
+    /// The logarithm of its probability.
+    log: f32,
+}
 
 /// The phrase of each step of a graph as a vector of length 1, both ways.
 pub(super) struct Phrases {
@@ -155,8 +168,7 @@ fn phrase(step: Step, graph: &dyn Graph, schema: &Schema) -> Result<String> {
 struct Around<'a> {
     anchor: &'a Anchor,
     node: Id,
-    /// Each with the logarithm of its probability.
-    ways: Vec<(Way, f32)>,
+    ways: Vec<Fit>,
 }
 
 impl Search<'_> {
@@ -221,9 +233,9 @@ impl Search<'_> {
             around.push(Around { anchor, node, ways });
         }
         for name in &around {
-            for (way, log) in name.ways.iter().take(ALONE) {
-                let node = self.along(way, name.node)?;
-                self.matched_reading(node, &[(name, *log)], &mut readings)?;
+            for fit in name.ways.iter().take(ALONE) {
+                let node = self.along(&fit.way, name.node)?;
+                self.matched_reading(node, &[(name, fit)], &mut readings)?;
             }
         }
         for (at, first) in around.iter().enumerate() {
@@ -232,12 +244,12 @@ impl Search<'_> {
                 if a.0 < b.1 && b.0 < a.1 {
                     continue;
                 }
-                for (way, log) in first.ways.iter().take(TOGETHER) {
-                    for (other, more) in second.ways.iter().take(TOGETHER) {
-                        let one = self.along(way, first.node)?;
-                        let two = self.along(other, second.node)?;
-                        let both = self.arena.add(Node::And(one, two))?;
-                        let names = [(first, *log), (second, *more)];
+                for one in first.ways.iter().take(TOGETHER) {
+                    for two in second.ways.iter().take(TOGETHER) {
+                        let left = self.along(&one.way, first.node)?;
+                        let right = self.along(&two.way, second.node)?;
+                        let both = self.arena.add(Node::And(left, right))?;
+                        let names = [(first, one), (second, two)];
                         self.matched_reading(both, &names, &mut readings)?;
                     }
                 }
@@ -254,11 +266,11 @@ impl Search<'_> {
         Ok(node)
     }
 
-    /// A reading of some names, each with the logarithm of its way's probability.
+    /// A reading of some names, each with a way.
     fn matched_reading(
         &mut self,
         node: Id,
-        names: &[(&Around<'_>, f32)],
+        names: &[(&Around<'_>, &Fit)],
         readings: &mut Vec<Reading>,
     ) -> Result<()> {
         let Meaning::Set(members) = self.arena.meaning(node)? else {
@@ -274,10 +286,13 @@ impl Search<'_> {
         let mut own: Own = vec![(F::matched, names.len() as f32)];
         // where things have classes, what people ask for has a word
         let mut sure = self.schema.is_untyped;
-        for (name, log) in names {
+        for (name, fit) in names {
             own.extend(&name.anchor.own);
-            own.push((F::matched_far, -log));
-            sure &= log.exp() >= SURE;
+            own.push((F::matched_far, -fit.log));
+            if fit.is_long {
+                own.push((F::matched_long, 1.0));
+            }
+            sure &= fit.log.exp() >= SURE;
         }
         if names.len() > 1 {
             own.push((F::and, 1.0));
@@ -290,7 +305,7 @@ impl Search<'_> {
         };
         let (mut skipped, mut is_count) = (0, false);
         for slot in 0..self.words.slots.len() {
-            let inside = |(name, _): &(&Around<'_>, f32)| {
+            let inside = |(name, _): &(&Around<'_>, &Fit)| {
                 (name.anchor.slots.0..name.anchor.slots.1).contains(&slot)
             };
             if names.iter().any(inside) {
@@ -332,28 +347,56 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// The ways around a name by how well the question without it fits their phrases.
-    fn ways_matched(&mut self, anchor: &Anchor, node: Id) -> Result<Vec<(Way, f32)>> {
+    /// The ways from a name by how well the question without it fits their phrases: those around
+    /// it, and on from where the best of these lead.
+    fn ways_matched(&mut self, anchor: &Anchor, node: Id) -> Result<Vec<Fit>> {
         let Node::Ents(all) = self.arena.node(node).clone() else {
             return Ok(Vec::new());
         };
-        let ways = ways_around(&all, self.graph, self.schema)?;
         let (from, to) = (anchor.words.0, anchor.words.1);
         let (start, end) = (self.words.all[from].start, self.words.all[to - 1].end);
         let text = &self.words.text;
         let text = format!("{}{MARK}{}", &text[..start], &text[end..]);
         let question = self.phrases.question(&text)?;
-        let mut found = Vec::with_capacity(ways.len());
-        for way in ways {
-            let phrase = self.phrases.of(&way);
-            found.push((way, dot(&question, &phrase) / TEMPERATURE));
+        let phrases = self.phrases;
+        let fit = |way: Way, is_long| {
+            let log = dot(&question, &phrases.of(&way)) / TEMPERATURE;
+            Fit { way, is_long, log }
+        };
+        let best = |a: &Fit, b: &Fit| b.log.total_cmp(&a.log).then(a.way.cmp(&b.way));
+        let ways = ways_around(&all, self.graph, self.schema)?.into_iter();
+        let mut found: Vec<Fit> = ways.map(|way| fit(way, false)).collect();
+        found.sort_by(best);
+        for at in 0..found.len().min(ON) {
+            let first = Rc::clone(&found[at].way);
+            let reached = self.along(&first, node)?;
+            let Some(members) = self.arena.members(reached)? else {
+                continue;
+            };
+            let mut near = Vec::new();
+            for &member in members.iter().take(LOOKED_AT) {
+                if self.graph.degree(member)? <= MAX_DEGREE {
+                    near.push(member);
+                }
+            }
+            let back = first
+                .last()
+                .map(|&(relation, forward)| (relation, !forward));
+            for next in ways_around(&near, self.graph, self.schema)? {
+                if next.first().copied() != back && found.len() < MAX_WAYS {
+                    found.push(fit(
+                        first.iter().chain(next.iter()).copied().collect(),
+                        true,
+                    ));
+                }
+            }
         }
-        let most = found.iter().map(|f| f.1).fold(f32::MIN, f32::max);
-        let sum: f32 = found.iter().map(|f| (f.1 - most).exp()).sum();
-        for (_, log) in &mut found {
-            *log -= most + sum.ln();
+        let most = found.iter().map(|f| f.log).fold(f32::MIN, f32::max);
+        let sum: f32 = found.iter().map(|f| (f.log - most).exp()).sum();
+        for fit in &mut found {
+            fit.log -= most + sum.ln();
         }
-        found.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        found.sort_by(best);
         Ok(found)
     }
 }

@@ -28,7 +28,7 @@ use std::time::Duration;
 use wherefore_graph::{EntityId, Graph};
 use wherefore_model::Encoder;
 
-use self::arena::Meaning;
+use self::arena::{Meaning, Node};
 use self::chart::{Reading, Search};
 use self::features::Feature;
 pub use self::features::Weights;
@@ -181,6 +181,15 @@ fn proposal(search: &mut Search<'_>, reading: &Reading, number: usize) -> Result
         search.words.phrases.iter().any(said)
     };
     let (mut unused, mut passed_over) = (Vec::new(), Vec::new());
+    // nobody is a number
+    let asked = search.words.all.iter().find(|w| search.lang.asks(&w.lower));
+    if let Some(word) = asked
+        && search.lang.person.contains(&word.lower)
+        && matches!(search.arena.node(reading.node), Node::Join((_, true), _))
+        && search.arena.kind(reading.node).is_measure()
+    {
+        unused.push(search.words.text[word.start..word.end].to_owned());
+    }
     for (slot, &at) in search.words.slots.iter().enumerate() {
         let word = &search.words.all[at];
         if reading.skipped & 1 << slot == 0 || word.is_silent && !is_when(slot) {

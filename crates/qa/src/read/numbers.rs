@@ -271,6 +271,29 @@ impl Search<'_> {
                     made[from..].iter_mut().for_each(|m| m.1.extend(&own));
                 }
             }
+            (Cat::Each(of, None), Cat::Relation(r)) => {
+                made.push((Cat::Each(*of, Some(*r)), Vec::new()));
+            }
+            // `how many patients does each doctor treat`
+            (Cat::Number(n), Cat::Each(of, via)) | (Cat::Each(of, via), Cat::Number(n)) => {
+                if let Node::Count(counted) = *self.arena.node(*n) {
+                    for (by, mut own) in self.counts(*of, counted, *via)? {
+                        own.push((F::columns, 1.0));
+                        let table = Node::Table(*of, Rc::from([by]), None);
+                        made.push((Cat::set(self.arena.add(table)?), own));
+                    }
+                }
+            }
+            // `the capital of each country`
+            (Cat::Relation(r), Cat::Each(of, None)) => self.columns(*of, &[*r], made)?,
+            (Cat::Columns(all), Cat::Each(of, None)) => self.columns(*of, all, made)?,
+            (Cat::Counted(r), Cat::Each(of, None)) => {
+                if self.has(*of, *r)? {
+                    let table = Node::Table(*of, Rc::from([Measure::how_many(*r)]), None);
+                    let table = self.arena.add(table)?;
+                    made.push((Cat::set(table), vec![(F::columns, 1.0)]));
+                }
+            }
             (Cat::Counted(r), Cat::Than(is, n)) => {
                 let by = Measure::how_many(*r);
                 made.push((Cat::Filter(by, *is, *n), vec![(F::compare_count, 1.0)]));

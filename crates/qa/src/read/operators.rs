@@ -208,6 +208,11 @@ impl Search<'_> {
                 let by = Measure::how_many(*r);
                 made.push((Cat::Ordered(Some(by), first), Vec::new()));
             }
+            (Op::Each, Cat::Set { node, open, .. }) => {
+                if self.arena.kind(*node) == Kind::Thing && !self.is_named(*node) {
+                    made.push((Cat::Each(*node, *open), Vec::new()));
+                }
+            }
             (Op::Rank, Cat::Set { node, .. }) => {
                 if let Node::Table(_, _, Some(_)) = self.arena.node(*node) {
                     made.push((other.clone(), vec![(F::order, 1.0)]));

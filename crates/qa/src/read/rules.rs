@@ -11,6 +11,7 @@ use super::joins::{Beside, join_cue};
 use super::lang::{Gap, Op};
 use super::schema::{ClassIx, Kind};
 use crate::error::Result;
+use crate::logic::Comparison;
 
 impl Search<'_> {
     /// What two parts beside each other mean together.
@@ -146,8 +147,11 @@ impl Search<'_> {
                 made.iter_mut()
                     .for_each(|(_, own)| own.push((F::top_after, 1.0)));
             }
-            (Cat::Relation(r), Cat::Superlative(Op::Best(greatest, _), ranked)) => {
-                // `became independent first`
+            (
+                Cat::Relation(r),
+                Cat::Superlative(Op::Best(greatest, _) | Op::Extreme(greatest), ranked),
+            ) => {
+                // `became independent first`, `earns the most`
                 if self.schema.relation(*r).kind.is_measure() {
                     let by = Measure::of(*r);
                     made.push((
@@ -260,7 +264,15 @@ impl Search<'_> {
                 }
             }
             (Cat::Set { node, .. }, Cat::NotRelation(r)) => {
-                let side = self.arena.add(Node::Side(*r, false))?;
+                let side = match self.schema.relation(*r).kind {
+                    // `without injuries`: none, or 0 of them
+                    Kind::Number => {
+                        let zero = self.arena.add(Node::Const(0f64.to_bits()))?;
+                        let by = Measure::of(*r);
+                        self.arena.filtered(*node, by, Comparison::Greater, zero)?
+                    }
+                    _ => self.arena.add(Node::Side(*r, false))?,
+                };
                 if self.schema.fits(&self.arena.types(*node), (*r, true)) {
                     let except = self.arena.add(Node::Except(*node, side))?;
                     made.push((Cat::set(except), vec![(F::except, 1.0)]));

@@ -148,7 +148,7 @@ impl Search<'_> {
                 .map(|c| self.schema.classes[*c as usize].instances);
             let things = classes.max().unwrap_or(0) as f32;
             let most = counted.iter().map(|c| c.1).fold(0.0, f32::max);
-            if most < USUAL * things {
+            if most < USUAL * things && !self.schema.is_untyped {
                 counted.extend(self.longer_ways(types, &self.arena.types(from)));
             }
         }
