@@ -2,14 +2,16 @@
 # Weights of the reader: those that are shipped, fitted on all visible questions, and one file for
 # each graph left out.
 #
-#   experiments/read-weights.sh DATA WORK [all | geoquery | spider | sample | metaqa | pq | wc2014]
+#   experiments/read-weights.sh DATA WORK [all | geoquery | spider | sample | metaqa | freebase | wc2014]
 #
 # DATA is the folder of benchmarks, WORK a folder for graphs and weights. Uses `wherefore` from the
 # PATH, or what WHEREFORE names. Begins with `experiments/reading/start.toml`, weights set by hand.
 # Writes WORK/weights-NAME.toml, NAME being what was left out (`all`: nothing); measure it with
 # WEIGHTS=… experiments/read.sh DATA WORK NAME. Questions: GeoQuery train and dev, Spider, the sample
 # graph's dev and handwritten parts (each counted twice), and of the benchmarks without classes 300
-# of each of MetaQA's qa_dev files and up to 200 of each valid part of PathQuestion and WC2014.
+# of each of MetaQA's qa_dev files, up to 200 of each valid part of PathQuestion and WC2014, and 150
+# each of WebQSP's and of the pooled training questions over Freebase, those without a test part.
+# PathQuestion comes from Freebase too: the two are left out together.
 set -euo pipefail
 data=$1 work=$2 leave=${3:-all} wherefore=${WHEREFORE:-wherefore}
 here=$(cd "$(dirname "$0")/.." && pwd)
@@ -55,7 +57,12 @@ for hops in 1 2 3; do
     learn metaqa metaqa "$(lines 300 "$data/metaqa/$hops-hop/qa_dev.txt")"
 done
 for of in PQ-2H:2H-kb PQ-3H:3H-kb PQL-2H:PQL2-KB PQL-3H:PQL3-KB; do
-    learn pq "${of#*:}" "$(lines 200 "$data/pathquestion/${of%:*}.valid.txt")"
+    learn freebase "${of#*:}" "$(lines 200 "$data/pathquestion/${of%:*}.valid.txt")"
+done
+graph freebase "$data/freebase/triples.tsv"
+grep -v '"split": \[[^]]*"test"' "$data/freebase/wq_cwq_train.jsonl" > "$work/wq_cwq_train.jsonl"
+for file in "$data/freebase/webqsp_train.jsonl" "$work/wq_cwq_train.jsonl"; do
+    learn freebase freebase "$(lines 150 "$file")"
 done
 for part in P1 P2 C; do
     learn wc2014 wc2014 "$(lines 200 "$data/wc2014/WC-$part.valid.txt")"

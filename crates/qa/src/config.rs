@@ -234,13 +234,12 @@ pub const METHODS: [&str; 17] = [
 const CANDIDATE_TRIPLES: usize = 20_000;
 
 impl PipelineConfig {
-    /// The method for a graph where nobody names one: `read` where the graph lies here and says
-    /// what its things are, else `walk`.
-    pub fn usual_method(graph: &dyn Graph) -> Result<&'static str> {
-        Ok(match crate::read::suits(graph)? {
+    /// The method for a graph where nobody names one: `read` where the graph lies here, else `walk`.
+    pub fn usual_method(graph: &dyn Graph) -> &'static str {
+        match crate::read::is_here(graph) {
             true => "read",
             false => "walk",
-        })
+        }
     }
 
     /// The configuration of a method by its name, one of [`METHODS`].

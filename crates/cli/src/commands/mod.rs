@@ -69,7 +69,7 @@ fn config_for(
 ) -> anyhow::Result<PipelineConfig> {
     let method = match (wanted.config, wanted.method, wanted.model) {
         // what a language model reads is what lies around the topics
-        (None, None, None) if !wanted.llm => Some(PipelineConfig::usual_method(graph)?),
+        (None, None, None) if !wanted.llm => Some(PipelineConfig::usual_method(graph)),
         (_, method, _) => method,
     };
     if method == Some("forms") {

@@ -18,6 +18,8 @@ use crate::questions::{GoldQuestion, Name};
 
 /// Readings of a question that are learned from, besides good ones.
 const READINGS: usize = 40;
+/// The least F1 of a reading that is learned from.
+const NEAR: f64 = 0.5;
 /// Answers that are compared at most: no gold answer has as many.
 const MAX_ANSWERS: usize = 2000;
 /// Answers that many wrong readings come to as well.
@@ -55,7 +57,7 @@ impl Default for ReadTrainConfig {
             cheap: 0.25,
             time_limit_ms: 2000,
             encoder: "static".into(),
-            matcher: "matcher".into(),
+            matcher: "static".into(),
         }
     }
 }
@@ -164,20 +166,26 @@ pub fn reading(
     Ok((weights, rounds))
 }
 
-/// The readings of a question, each with whether it comes to the answers. Where a question has no
-/// answer, good is what would not be answered.
+/// The readings of a question, each with whether it is good: it comes to the answers, or where none
+/// does, nearest to them. Where a question has no answer, good is what would not be answered.
 fn candidates(
     readings: &[Proposal],
     question: &GoldQuestion,
     graph: &dyn Graph,
 ) -> Result<Vec<Candidate>> {
-    let mut judged = Vec::new();
-    for (place, reading) in readings.iter().enumerate() {
+    let mut scores = Vec::with_capacity(readings.len());
+    for reading in readings {
         let answers = reading.unused.is_empty() && reading.is_answer();
-        let is_good = match question.answers.is_empty() {
-            true => !answers,
-            false => answers && is_exact(reading, &question.answers, graph)?,
-        };
+        scores.push(match (question.answers.is_empty(), answers) {
+            (true, answers) => f64::from(!answers),
+            (false, true) => agreement(reading, &question.answers, graph)?,
+            (false, false) => 0.0,
+        });
+    }
+    let best = scores.iter().copied().fold(0.0, f64::max);
+    let mut judged = Vec::new();
+    for (place, (reading, score)) in readings.iter().zip(scores).enumerate() {
+        let is_good = score >= best && best >= NEAR;
         if place < READINGS || is_good {
             judged.push(Candidate {
                 features: reading.features.clone(),
@@ -188,7 +196,8 @@ fn candidates(
     Ok(judged)
 }
 
-fn is_exact(reading: &Proposal, gold: &[Name], graph: &dyn Graph) -> Result<bool> {
+/// F1 of what a reading comes to.
+fn agreement(reading: &Proposal, gold: &[Name], graph: &dyn Graph) -> Result<f64> {
     let predicted = match &reading.came {
         Came::Entities(all) if all.len() <= MAX_ANSWERS => all
             .iter()
@@ -196,9 +205,9 @@ fn is_exact(reading: &Proposal, gold: &[Name], graph: &dyn Graph) -> Result<bool
             .collect::<Result<Vec<_>>>()?,
         Came::Number(Some(number)) => vec![PredictedAnswer::new(number.to_string())],
         Came::Truth(truth) => vec![PredictedAnswer::new(if *truth { "yes" } else { "no" })],
-        _ => return Ok(false),
+        _ => return Ok(0.0),
     };
-    Ok(AnswerCounts::of(gold, &predicted, Matching::Lenient).exact())
+    Ok(AnswerCounts::of(gold, &predicted, Matching::Lenient).f1())
 }
 
 fn named(entity: EntityId, graph: &dyn Graph) -> Result<PredictedAnswer> {

@@ -157,7 +157,6 @@ impl Embeddings {
 pub fn open(name: &str) -> Result<Arc<dyn Encoder>> {
     match name {
         "static" => Ok(StaticTable::built_in()),
-        "matcher" => Ok(StaticTable::matcher()),
         "hashing" => Ok(Arc::new(HashingEncoder::default())),
         _ => {
             let (plain, options) = options(name)?;

@@ -10,8 +10,7 @@
 //! [`crate::distill`] makes such tables. Unknown words add nothing.
 //!
 //! File, little-endian: `WFTABLE1`, length of the header (u32), header (JSON), tokens (one a
-//! line), scales (`[tokens]` f32), where the header says `questions` those for questions as well
-//! (`[tokens]` f32), codes (`[tokens, dim]` i8), xxh3 of all before it (u64).
+//! line), scales (`[tokens]` f32), codes (`[tokens, dim]` i8), xxh3 of all before it (u64).
 //!
 //! Departures: a Model2Vec table keeps its published precision, tokenizer and `mapping` from
 //! token to row.
@@ -33,7 +32,6 @@ use crate::{Error, Result};
 
 const MAGIC: &[u8; 8] = b"WFTABLE1";
 const BUILT_IN: &[u8] = include_bytes!("../../data/static.table");
-const MATCHER: &[u8] = include_bytes!("../../data/matcher.table");
 /// Texts that one thread takes at a time.
 const CHUNK: usize = 128;
 /// A text's tokens beyond this many do not count: a paragraph says enough.
@@ -62,8 +60,6 @@ pub(super) enum Rows {
     Coded {
         codes: Cow<'static, [u8]>, // [tokens, dim], each an i8
         scales: Vec<f32>,
-        /// Where a token counts otherwise in a question.
-        questions: Option<Vec<f32>>,
     },
     /// As published, with a weight for each token.
     Plain {
@@ -80,28 +76,18 @@ struct Header {
     tokens: usize,
     token_bytes: usize,
     unknown: String,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    questions: bool,
-}
-
-fn compiled_in(bytes: &'static [u8], name: &str) -> Arc<StaticTable> {
-    let table = parse(Path::new("built in"), Cow::Borrowed(bytes), Check::Trust)
-        .expect("the tests open the tables that are compiled in");
-    Arc::new(table.renamed(name))
 }
 
 impl StaticTable {
     /// The table compiled into this crate, `static`: 256 numbers for each of BERT's uncased tokens.
     pub fn built_in() -> Arc<Self> {
         static TABLE: OnceLock<Arc<StaticTable>> = OnceLock::new();
-        Arc::clone(TABLE.get_or_init(|| compiled_in(BUILT_IN, "static")))
-    }
-
-    /// The table compiled into this crate that compares whole questions with the phrases of
-    /// relations, `matcher`.
-    pub fn matcher() -> Arc<Self> {
-        static TABLE: OnceLock<Arc<StaticTable>> = OnceLock::new();
-        Arc::clone(TABLE.get_or_init(|| compiled_in(MATCHER, "matcher")))
+        let table = TABLE.get_or_init(|| {
+            let table = parse(Path::new("built in"), Cow::Borrowed(BUILT_IN), Check::Trust)
+                .expect("the tests open the table that is compiled in");
+            Arc::new(table.renamed("static"))
+        });
+        Arc::clone(table)
     }
 
     /// Reads a table file.
@@ -145,7 +131,6 @@ impl StaticTable {
             rows: Rows::Coded {
                 codes: Cow::Owned(codes),
                 scales,
-                questions: None,
             },
         })
     }
@@ -161,14 +146,7 @@ impl StaticTable {
 
     /// The table as the bytes of a file; `None` for a Model2Vec table, which has its own files.
     pub fn to_bytes(&self) -> Option<Vec<u8>> {
-        let Tokens::WordPiece(pieces) = &self.tokens else {
-            return None;
-        };
-        let Rows::Coded {
-            codes,
-            scales,
-            questions,
-        } = &self.rows
+        let (Tokens::WordPiece(pieces), Rows::Coded { codes, scales }) = (&self.tokens, &self.rows)
         else {
             return None;
         };
@@ -180,16 +158,13 @@ impl StaticTable {
             tokens: tokens.len(),
             token_bytes: text.len(),
             unknown: tokens[pieces.unknown() as usize].clone(),
-            questions: questions.is_some(),
         };
         let header = serde_json::to_vec(&header).expect("a header is plain text and numbers");
         let mut bytes = MAGIC.to_vec();
         bytes.extend((header.len() as u32).to_le_bytes());
         bytes.extend(header);
         bytes.extend(text.as_bytes());
-        for scale in scales.iter().chain(questions.iter().flatten()) {
-            bytes.extend(scale.to_le_bytes());
-        }
+        bytes.extend(scales.iter().flat_map(|scale| scale.to_le_bytes()));
         bytes.extend(codes.iter());
         bytes.extend(xxh3_64(&bytes).to_le_bytes());
         Some(bytes)
@@ -240,17 +215,9 @@ impl StaticTable {
     }
 
     #[inline(always)]
-    fn sum(&self, ids: &[u32], is_question: bool, row: &mut [f32]) {
+    fn sum(&self, ids: &[u32], row: &mut [f32]) {
         match &self.rows {
-            Rows::Coded {
-                codes,
-                scales,
-                questions,
-            } => {
-                let scales = match questions {
-                    Some(questions) if is_question => questions,
-                    _ => scales,
-                };
+            Rows::Coded { codes, scales } => {
                 for &id in ids {
                     let start = id as usize * self.dim;
                     let scale = scales[id as usize];
@@ -286,27 +253,6 @@ impl Encoder for StaticTable {
     }
 
     fn encode(&self, texts: &[&str]) -> Result<Embeddings> {
-        self.rows_of(texts, false)
-    }
-
-    fn encode_queries(&self, texts: &[&str]) -> Result<Embeddings> {
-        self.rows_of(texts, true)
-    }
-
-    fn token_states(&self, texts: &[&str]) -> Result<TokenStates> {
-        let mut states = TokenStates::new(self.dim);
-        let (mut ids, mut known) = (Vec::new(), HashMap::new());
-        for text in texts {
-            ids.clear();
-            self.add_tokens(text, &mut ids)?;
-            states.push_ids(&ids, &mut known, |id, row| self.sum(&[id], false, row));
-        }
-        Ok(states)
-    }
-}
-
-impl StaticTable {
-    fn rows_of(&self, texts: &[&str], is_question: bool) -> Result<Embeddings> {
         let mut values = vec![0.0; texts.len() * self.dim];
         let arch = Arch::new();
         values
@@ -319,7 +265,7 @@ impl StaticTable {
                     arch.dispatch(
                         #[inline(always)]
                         || {
-                            self.sum(ids, is_question, row);
+                            self.sum(ids, row);
                             normalise(row);
                         },
                     );
@@ -327,6 +273,17 @@ impl StaticTable {
                 Ok::<(), Error>(())
             })?;
         Ok(Embeddings::new(values, self.dim))
+    }
+
+    fn token_states(&self, texts: &[&str]) -> Result<TokenStates> {
+        let mut states = TokenStates::new(self.dim);
+        let (mut ids, mut known) = (Vec::new(), HashMap::new());
+        for text in texts {
+            ids.clear();
+            self.add_tokens(text, &mut ids)?;
+            states.push_ids(&ids, &mut known, |id, row| self.sum(&[id], row));
+        }
+        Ok(states)
     }
 }
 
@@ -362,18 +319,11 @@ fn parse(path: &Path, bytes: Cow<'static, [u8]>, check: Check) -> Result<StaticT
     let token_start = 12 + header_len;
     let text = part(token_start, header.token_bytes)?;
     let scale_start = token_start + header.token_bytes;
-    let scales = |start: usize| -> Result<Vec<f32>> {
-        let each = part(start, scale_bytes)?.chunks_exact(4);
-        Ok(each
-            .map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]]))
-            .collect())
-    };
-    let question_start = scale_start + scale_bytes;
-    let (questions, code_start) = match header.questions {
-        true => (Some(scales(question_start)?), question_start + scale_bytes),
-        false => (None, question_start),
-    };
-    let scales = scales(scale_start)?;
+    let scales: Vec<f32> = part(scale_start, scale_bytes)?
+        .chunks_exact(4)
+        .map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]]))
+        .collect();
+    let code_start = scale_start + scale_bytes;
     part(code_start, code_bytes)?;
     let sum_start = code_start + code_bytes;
     let sum: [u8; 8] = part(sum_start, 8)?
@@ -408,11 +358,7 @@ fn parse(path: &Path, bytes: Cow<'static, [u8]>, check: Check) -> Result<StaticT
         name: header.name,
         dim,
         tokens: Tokens::WordPiece(pieces),
-        rows: Rows::Coded {
-            codes,
-            scales,
-            questions,
-        },
+        rows: Rows::Coded { codes, scales },
     })
 }
 
@@ -435,30 +381,6 @@ mod tests {
         assert_eq!(rows.row(1), [1.0, 0.0]);
         assert_eq!(rows.row(2), [0.0, 0.0]);
         assert_eq!(rows.row(3), [0.0, 0.0]);
-    }
-
-    #[test]
-    fn tokens_may_count_otherwise_in_questions() {
-        let mut toy = toy();
-        let Rows::Coded {
-            scales, questions, ..
-        } = &mut toy.rows
-        else {
-            panic!("a table of codes");
-        };
-        *questions = Some(scales.iter().map(|s| s * 2.0).collect());
-        questions.as_mut().unwrap()[1] = 0.0;
-        let toy = parse(
-            Path::new("toy"),
-            Cow::Owned(toy.to_bytes().unwrap()),
-            Check::Verify,
-        );
-        let toy = toy.unwrap();
-        assert_eq!(
-            toy.encode_queries(&["red blue"]).unwrap().row(0),
-            [0.0, 1.0]
-        );
-        assert!(toy.encode(&["red blue"]).unwrap().row(0)[0] > 0.9);
     }
 
     #[test]

@@ -39,7 +39,7 @@ const MAX_DEGREE: usize = 2000;
 const ALONE: usize = 12;
 const TOGETHER: usize = 6;
 /// The least probability at which a way accounts for the words that say nothing else.
-const SURE: f32 = 0.2;
+const SURE: f32 = 0.05;
 
 /// Steps from a name, the first taken first.
 type Way = Rc<[Step]>;

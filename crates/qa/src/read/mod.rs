@@ -36,25 +36,13 @@ pub use self::fit::{Candidate, Example, Fitting, fit};
 use self::lang::{Op, english};
 use self::matched::Phrases;
 use self::near::Near;
+use self::schema::Schema;
 pub(crate) use self::schema::by_relation;
-use self::schema::{Schema, has_classes};
 use self::tokens::{MAX_SLOTS, Phrase, Words};
 use crate::error::Result;
 use crate::link::Link;
-use crate::logic::{Form, type_relations};
+use crate::logic::Form;
 use crate::question::Question;
-
-/// Relations of a graph without classes at most: among more, words alone tell too little.
-const RELATIONS: usize = 1000;
-
-/// Whether questions over a graph can be read: it lies here, and most of its things have a class
-/// or its relations are few.
-pub fn suits(graph: &dyn Graph) -> Result<bool> {
-    if !is_here(graph) {
-        return Ok(false);
-    }
-    Ok(graph.relation_bound() <= RELATIONS || has_classes(graph, &type_relations(graph)?)?)
-}
 
 /// Whether a graph lies on this machine, so that reading all of it is no burden on others.
 pub fn is_here(graph: &dyn Graph) -> bool {

@@ -43,8 +43,7 @@ pub struct ReadConfig {
     pub max_rows: usize,
     /// The encoder that compares words with relations.
     pub encoder: String,
-    /// The encoder that compares the whole question with relations: the one that is shipped,
-    /// `matcher`, or a file of its kind.
+    /// The encoder that compares the whole question with relations.
     pub matcher: String,
     /// A file of weights that `wherefore train read` wrote; none: those that are shipped.
     pub weights: Option<PathBuf>,
@@ -57,7 +56,7 @@ impl Default for ReadConfig {
             time_limit_ms: 2000,
             max_rows: 200_000,
             encoder: "static".into(),
-            matcher: "matcher".into(),
+            matcher: "static".into(),
             weights: None,
         }
     }

@@ -119,7 +119,7 @@ impl Engine {
             }
             let usual = match &live {
                 Live::Store(store) => {
-                    PipelineConfig::usual_method(&newest(store).map_err(wherefore::Error::from)?)?
+                    PipelineConfig::usual_method(&newest(store).map_err(wherefore::Error::from)?)
                 }
                 Live::Service(_) => "walk",
             };
