@@ -179,11 +179,19 @@ mod tests {
 
     #[test]
     fn machine_ids_are_told_from_names() {
-        for id in ["m.0abc", "g.11b71xnb4k", "/m/027rn", "m.0k3qy8", "m.08_x"] {
+        for id in [
+            "m.0abc",
+            "g.11b71xnb4k",
+            "/m/027rn",
+            "m.0k3qy8",
+            "m.08_x",
+            "cvt.rra.10.1",
+        ] {
             assert!(is_machine_id(id), "{id}");
         }
         for name in [
-            "m.a.s.h", "M.0abc", "m.0 abc", "g.i. joe", "m", "m.", "1994", "g.0",
+            "m.a.s.h", "M.0abc", "m.0 abc", "g.i. joe", "m", "m.", "1994", "g.0", "v1.2.3",
+            "1.2.3", "st. 1.2",
         ] {
             assert!(!is_machine_id(name), "{name}");
         }

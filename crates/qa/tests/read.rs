@@ -114,6 +114,20 @@ fn it_composes() {
         ("Is Aster the capital of Arda?", &["no"]),
         ("Does the Wend flow through Borea?", &["no"]),
         ("Could you please tell me the capital of Arda?", &["Alba"]),
+        (
+            "Which countries have between 1000 and 5000 people?",
+            &["Arda", "Borea", "Delos"],
+        ),
+        (
+            "Which countries have a population larger than average?",
+            &["Arda", "Cania"],
+        ),
+        (
+            "What are the capital and the area of Arda?",
+            &["100", "Alba"],
+        ),
+        ("Which countries border both Arda and Delos?", &["Cania"]),
+        ("Which rivers are 60 to 200 long?", &["Wend", "Zell"]),
     ];
     for (question, wanted) in read {
         let answer = ask(&pipeline, &graph, question);
@@ -268,5 +282,78 @@ fn values_behind_nodes_without_a_name_are_read() {
         let told = (&answer.reading, &answer.reason);
         assert_eq!(names(&answer), *wanted, "{question}: {told:?}");
         assert!(answer.evidence.iter().all(|e| e.verified), "{question}");
+    }
+}
+
+#[test]
+fn tables_have_columns_and_an_order() {
+    let (pipeline, graph) = (pipeline(), graph());
+    let read: &[(&str, &[&str], &[&str])] = &[
+        (
+            "Which countries border Arda, with their capitals?",
+            &["Borea", "Cania"],
+            &["Brim", "Corr"],
+        ),
+        (
+            "List the rivers by length",
+            &["Yare", "Wend", "Zell"],
+            &["340", "120", "60"],
+        ),
+        (
+            "rivers in ascending order of length",
+            &["Zell", "Wend", "Yare"],
+            &["60", "120", "340"],
+        ),
+        (
+            "How many rivers flow through each country?",
+            &["Arda", "Borea", "Cania", "Delos", "Isla"],
+            &["2", "1", "1", "1", "0"],
+        ),
+    ];
+    for (question, rows, values) in read {
+        let answer = ask(&pipeline, &graph, question);
+        let table = answer.table.as_ref();
+        let table = table.unwrap_or_else(|| panic!("{question}: {:?}", answer.reason));
+        let column =
+            |at: usize| -> Vec<&str> { table.rows.iter().map(|r| r[at][0].as_str()).collect() };
+        assert_eq!(column(0), *rows, "{question}: {:?}", answer.reading);
+        assert_eq!(column(1), *values, "{question}: {:?}", answer.reading);
+    }
+}
+
+#[test]
+fn years_events_and_abbreviations_are_read() {
+    let mut lines = Vec::new();
+    for (name, year, mpg, cylinders) in [
+        ("Ant", "1970", "18", "8"),
+        ("Bee", "1975", "30", "4"),
+        ("Cat", "1982", "25", "8"),
+    ] {
+        lines.push((name, "type", "car"));
+        lines.push((name, "launch_year", year));
+        lines.push((name, "mpg", mpg));
+        lines.push((name, "cylinders", cylinders));
+    }
+    let graph = MemoryGraph::from_names(lines);
+    let pipeline = pipeline();
+    let read: &[(&str, &[&str])] = &[
+        ("How many cars were built in 1975?", &["1"]),
+        ("Which cars were made before 1980?", &["Ant", "Bee"]),
+        ("Which cars were produced after 1975?", &["Cat"]),
+        (
+            "Which cars came out between 1970 and 1975?",
+            &["Ant", "Bee"],
+        ),
+        ("What is the miles per gallon of Bee?", &["30"]),
+        ("Which car has the most miles per gallon?", &["Bee"]),
+        (
+            "Which cars have 4 cylinders or were built before 1971?",
+            &["Ant", "Bee"],
+        ),
+    ];
+    for (question, wanted) in read {
+        let answer = ask(&pipeline, &graph, question);
+        let told = (&answer.reading, &answer.reason);
+        assert_eq!(names(&answer), *wanted, "{question}: {told:?}");
     }
 }

@@ -92,6 +92,8 @@ pub(super) enum Cat {
     Aggregated(Aggregate, RelationId),
     /// `for each doctor`, `each doctor treats`.
     Each(Id, Option<RelationId>),
+    /// `rivers flow through each country`: what is counted, of what, and by what.
+    CountedEach(Id, Id, RelationId),
     /// `number of neighbours`, of each.
     Counted(RelationId),
     /// `in descending order of age`: by what, where that is said.

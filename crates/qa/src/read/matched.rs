@@ -321,12 +321,23 @@ impl Search<'_> {
                     skipped |= 1 << slot;
                 }
                 F::skip_silent | F::skip_asking => {}
-                _ if sure => own.push((F::matched_word, 1.0)),
+                // a word that is none of English says something that no phrase does
+                _ if sure
+                    && self
+                        .near
+                        .knows(&self.words.all[self.words.slots[slot]].lower)? =>
+                {
+                    own.push((F::matched_word, 1.0));
+                }
                 skip => {
                     own.push((skip, 1.0));
                     skipped |= 1 << slot;
                 }
             }
+        }
+        let asks = |word: &super::tokens::Word| self.lang.asks(&word.lower);
+        if own.iter().all(|(f, _)| *f != F::matched_word) && !self.words.all.iter().any(asks) {
+            return Ok(());
         }
         let node = match is_count {
             true => self.arena.add(Node::Count(node))?,

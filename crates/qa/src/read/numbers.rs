@@ -28,6 +28,10 @@ impl Search<'_> {
                 };
                 made.push((Cat::Filter(by, *is, *n), vec![(F::compare_relation, 1.0)]));
             }
+            // `lasted more than 100 days`, where both words are the duration's
+            (Cat::Relation(r), Cat::Filter(by, ..)) if *by == Measure::of(*r) => {
+                made.push((b.clone(), vec![(F::merged, 1.0)]));
+            }
             (Cat::ThanRelation(is, r), Cat::Number(n)) => {
                 if self.schema.relation(*r).kind.is_measure() {
                     let by = Measure::of(*r);
@@ -271,17 +275,21 @@ impl Search<'_> {
                     made[from..].iter_mut().for_each(|m| m.1.extend(&own));
                 }
             }
+            (
+                Cat::Set {
+                    node,
+                    open: Some(via),
+                    ..
+                },
+                Cat::Each(of, None),
+            ) => made.push((Cat::CountedEach(*node, *of, *via), Vec::new())),
             (Cat::Each(of, None), Cat::Relation(r)) => {
                 made.push((Cat::Each(*of, Some(*r)), Vec::new()));
             }
             // `how many patients does each doctor treat`
             (Cat::Number(n), Cat::Each(of, via)) | (Cat::Each(of, via), Cat::Number(n)) => {
                 if let Node::Count(counted) = *self.arena.node(*n) {
-                    for (by, mut own) in self.counts(*of, counted, *via)? {
-                        own.push((F::columns, 1.0));
-                        let table = Node::Table(*of, Rc::from([by]), None);
-                        made.push((Cat::set(self.arena.add(table)?), own));
-                    }
+                    self.counted_each(counted, *of, *via, made)?;
                 }
             }
             // `the capital of each country`
@@ -481,6 +489,22 @@ impl Search<'_> {
         }
         let table = Node::Table(of, all.into(), order.or(known));
         made.push((Cat::set(self.arena.add(table)?), vec![(feature, 1.0)]));
+        Ok(())
+    }
+
+    /// How many of a set each member of another has to do with.
+    pub(super) fn counted_each(
+        &mut self,
+        counted: Id,
+        of: Id,
+        via: Option<RelationId>,
+        made: &mut Made,
+    ) -> Result<()> {
+        for (by, mut own) in self.counts(of, counted, via)? {
+            own.push((F::columns, 1.0));
+            let table = Node::Table(of, Rc::from([by]), None);
+            made.push((Cat::set(self.arena.add(table)?), own));
+        }
         Ok(())
     }
 

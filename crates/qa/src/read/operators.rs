@@ -32,6 +32,9 @@ impl Search<'_> {
                 }
                 made.push((Cat::Number(self.arena.add(Node::Count(of))?), own));
             }
+            (Op::Count, Cat::CountedEach(counted, of, via)) => {
+                self.counted_each(*counted, *of, Some(*via), made)?;
+            }
             (Op::Count, Cat::Relation(r)) => match self.schema.relation(*r).kind {
                 Kind::Number => made.push((Cat::Relation(*r), vec![(F::count_value, 1.0)])),
                 Kind::Thing => made.push((Cat::Counted(*r), Vec::new())),
