@@ -1,5 +1,5 @@
 # A static binary, alone in an empty image. `docs/packaging.md` says how to use it.
-FROM rust:1-alpine AS build
+FROM rust:1.95.0-alpine AS build
 RUN apk add --no-cache build-base
 WORKDIR /source
 COPY . .
