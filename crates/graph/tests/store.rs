@@ -802,8 +802,8 @@ fn rdf_without_a_triple_is_a_graph_without_one() {
     }
 }
 
-/// A copy of a folder that an older version wrote.
-fn written_before(to: &Path) -> std::path::PathBuf {
+/// A copy of a graph that an older version wrote.
+fn written_before(from: &str, to: &Path) -> std::path::PathBuf {
     fn copy(from: &Path, to: &Path) {
         std::fs::create_dir(to).unwrap();
         for entry in std::fs::read_dir(from).unwrap() {
@@ -815,16 +815,28 @@ fn written_before(to: &Path) -> std::path::PathBuf {
             }
         }
     }
-    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/upgrade");
+    let upgrade = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/upgrade");
     let graph = to.join("graph");
-    copy(&from.join("graph"), &graph);
+    copy(&upgrade.join(from), &graph);
     graph
 }
 
 #[test]
 fn a_graph_with_changes_of_an_older_version_is_read_changed_and_folded_in() {
+    is_read_changed_and_folded_in("graph");
+}
+
+#[test]
+fn a_graph_of_the_first_version_with_sums_of_blocks_is_read_changed_and_folded_in() {
+    let upgrade = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/upgrade/sums/graph");
+    let manifest = std::fs::read_to_string(upgrade.join("graph.json")).unwrap();
+    assert!(manifest.contains("\"blocks.sums\""));
+    is_read_changed_and_folded_in("sums/graph");
+}
+
+fn is_read_changed_and_folded_in(from: &str) {
     let dir = tempfile::tempdir().unwrap();
-    let graph = written_before(dir.path());
+    let graph = written_before(from, dir.path());
     let store = Store::open(&graph).unwrap();
     store.check().unwrap();
     assert_eq!(store.checksum(), "c88182ab1b444b1c");
