@@ -517,6 +517,10 @@ mod tests {
             ("(JOIN r ])", 9, "was not opened"),
             ("(JOIN ä \"x)", 9, "the quote is not closed"),
             ("(JOIN r 5^^)", 9, "a datatype"),
+            ("(JOIN r 5^^km)", 9, "a datatype"),
+            ("(ANY \"4\"^^NOGu)", 9, "a datatype"),
+            ("(JOIN r \"x\"@1)", 12, "a language"),
+            ("(JOIN r \"x\"@en-)", 12, "a language"),
             ("(R r)", 2, "`R` turns a relation"),
             ("()", 2, "an operator should stand here"),
         ] {

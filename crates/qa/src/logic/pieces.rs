@@ -144,7 +144,7 @@ impl<'a> Reader<'a> {
             let end = tag
                 .find(|c: char| !c.is_ascii_alphanumeric() && c != '-')
                 .unwrap_or(tag.len());
-            if end == 0 {
+            if !is_language(&tag[..end]) {
                 return Err(self.fault("a language should stand after `@`"));
             }
             self.at += 1 + end;
@@ -264,7 +264,8 @@ pub(super) fn is_end_of_word(c: char) -> bool {
     c.is_whitespace() || matches!(c, '(' | ')' | '[' | ']' | '"')
 }
 
-/// `http://…`, `<http://…>` or `xsd:date`.
+/// `http://…`, `<http://…>` or `xsd:date`: a datatype is an IRI, and no other would be one in
+/// SPARQL.
 fn datatype_of(text: &str) -> Option<LiteralKind> {
     let bare = text
         .strip_prefix('<')
@@ -274,7 +275,26 @@ fn datatype_of(text: &str) -> Option<LiteralKind> {
         Some(local) => format!("{XSD}{local}"),
         None => bare.to_owned(),
     };
-    (!bare.is_empty()).then_some(LiteralKind::Typed(iri))
+    has_scheme(&iri).then_some(LiteralKind::Typed(iri))
+}
+
+/// Whether a text begins as every IRI does.
+fn has_scheme(text: &str) -> bool {
+    let Some((scheme, _)) = text.split_once(':') else {
+        return false;
+    };
+    let is_inside = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
+    scheme.starts_with(|c: char| c.is_ascii_alphabetic()) && scheme.chars().all(is_inside)
+}
+
+/// Whether a text can be the tag of a language, as in `en` or `zh-Hant`: letters, and then parts of
+/// letters and digits, all of up to eight.
+fn is_language(text: &str) -> bool {
+    let mut parts = text.split('-');
+    let first = parts.next().unwrap_or_default();
+    (1..=8).contains(&first.len())
+        && first.chars().all(|c| c.is_ascii_alphabetic())
+        && parts.all(|part| (1..=8).contains(&part.len()))
 }
 
 /// The literal in AMAR's `[ "10 , 51" ]`.

@@ -606,8 +606,13 @@ fn term(term: &Term) -> String {
 /// What an IRI between angle brackets cannot hold, percent-encoded.
 fn escaped_iri(iri: &str) -> String {
     let mut out = String::with_capacity(iri.len());
-    for c in iri.chars() {
+    for (at, c) in iri.char_indices() {
+        let next = iri.as_bytes().get(at + 1..at + 3);
         match c {
+            // a percent sign that encodes nothing
+            '%' if !next.is_some_and(|two| two.iter().all(u8::is_ascii_hexdigit)) => {
+                out.push_str("%25");
+            }
             '<' | '>' | '"' | '{' | '}' | '|' | '\\' | '^' | '`' | '\0'..=' ' => {
                 let _ = write!(out, "%{:02X}", u32::from(c));
             }
@@ -615,4 +620,15 @@ fn escaped_iri(iri: &str) -> String {
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::escaped_iri;
+
+    #[test]
+    fn what_an_iri_cannot_hold_is_encoded() {
+        let written = escaped_iri("http://e/50%<a b>%20%4");
+        assert_eq!(written, "http://e/50%25%3Ca%20b%3E%20%254");
+    }
 }
