@@ -313,7 +313,7 @@ fn every_command_of_readme_and_docs_runs_or_says_why_not() {
     eprintln!("{ran} blocks ran, {} were skipped", skipped.len());
     assert!(failed.is_empty(), "{}", failed.join("\n\n"));
     assert!(ran + lacking >= 30, "{ran}");
-    assert!(skipped.len() <= 8, "{skipped:?}");
+    assert!(skipped.len() <= 9, "{skipped:?}");
 }
 
 #[test]
