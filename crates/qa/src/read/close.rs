@@ -52,10 +52,8 @@ impl Search<'_> {
                     Meaning::Set(members) if members.is_empty() => {
                         own.push((F::empty_answer, 1.0));
                     }
-                    Meaning::Set(members) => {
-                        if !self.graph.is_named(members[0])? {
-                            own.push((F::nameless_answer, 1.0));
-                        }
+                    Meaning::Set(members) if !self.graph.is_named(members[0])? => {
+                        own.push((F::nameless_answer, 1.0));
                     }
                     Meaning::Unknown => own.push((F::unknown_answer, 1.0)),
                     _ => {}
