@@ -56,7 +56,7 @@ fn assert_same(one: &Path, two: &Path) {
     }
 }
 
-/// Thirty people, and questions about them.
+/// A graph of thirty people, and questions about them.
 fn family(folder: &Path) -> (PathBuf, PathBuf) {
     let (mut triples, mut questions) = (String::new(), String::new());
     for person in 0..30 {
@@ -73,7 +73,17 @@ fn family(folder: &Path) -> (PathBuf, PathBuf) {
     let (file, asked) = (folder.join("kb.txt"), folder.join("questions.jsonl"));
     std::fs::write(&file, triples).unwrap();
     std::fs::write(&asked, questions).unwrap();
-    (file, asked)
+    let graph = folder.join("graph");
+    let load = [
+        "load",
+        "--format",
+        "pipe",
+        "--out",
+        text(&graph),
+        text(&file),
+    ];
+    wherefore(2, &load);
+    (graph, asked)
 }
 
 #[test]
@@ -123,17 +133,7 @@ fn a_graph_has_the_same_bytes_on_one_thread_and_on_two() {
 #[test]
 fn checkpoints_have_the_same_bytes_on_one_thread_and_on_two() {
     let dir = tempfile::tempdir().unwrap();
-    let (file, questions) = family(dir.path());
-    let graph = dir.path().join("graph");
-    let load = [
-        "load",
-        "--format",
-        "pipe",
-        "--out",
-        text(&graph),
-        text(&file),
-    ];
-    wherefore(2, &load);
+    let (graph, questions) = family(dir.path());
     let small: &[&str] = &["epochs=2", "sizes.hidden=32"];
     let methods: [(&str, &[&str]); 7] = [
         ("qr-gat", small),
@@ -182,17 +182,7 @@ fn without_times(value: &mut Value) {
 #[test]
 fn runs_have_the_same_bytes_on_one_thread_and_on_two_but_for_their_times() {
     let dir = tempfile::tempdir().unwrap();
-    let (file, questions) = family(dir.path());
-    let graph = dir.path().join("graph");
-    let load = [
-        "load",
-        "--format",
-        "pipe",
-        "--out",
-        text(&graph),
-        text(&file),
-    ];
-    wherefore(2, &load);
+    let (graph, questions) = family(dir.path());
     for method in ["walk", "read"] {
         let [one, two] = [1, 2].map(|threads| {
             // the same name, for the report says it

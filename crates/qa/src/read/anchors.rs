@@ -558,30 +558,20 @@ impl Search<'_> {
 
     /// Parts of a label that the question has in full say less than the whole of it.
     fn longest_first(&self, found: &mut [Anchor]) {
-        let whole = |a: &Anchor| {
-            let differs = |(f, v): &(F, f32)| {
-                *v > 0.0
-                    && matches!(
-                        f,
-                        F::relation_group | F::relation_missing | F::class_group | F::class_missing
-                    )
-            };
-            let is_label = a
-                .own
-                .iter()
-                .any(|(f, _)| matches!(f, F::relation | F::class));
-            is_label && a.slots.1 > a.slots.0 + 1 && !a.own.iter().any(differs)
-        };
-        let whole: Vec<(usize, usize)> =
-            found.iter().filter(|a| whole(a)).map(|a| a.slots).collect();
+        let says = |a: &Anchor, all: &[F]| a.own.iter().any(|(f, v)| *v > 0.0 && all.contains(f));
+        let is_label = |a: &Anchor| says(a, &[F::relation, F::class]);
+        let differs = [
+            F::relation_group,
+            F::relation_missing,
+            F::class_group,
+            F::class_missing,
+        ];
+        let whole = |a: &&Anchor| is_label(a) && a.slots.1 > a.slots.0 + 1 && !says(a, &differs);
+        let whole: Vec<(usize, usize)> = found.iter().filter(whole).map(|a| a.slots).collect();
         for anchor in found {
             let (from, to) = anchor.slots;
-            let inside = |w: &&(usize, usize)| w.0 <= from && to <= w.1 && to - from < w.1 - w.0;
-            let is_label = anchor
-                .own
-                .iter()
-                .any(|(f, _)| matches!(f, F::relation | F::class));
-            if is_label && whole.iter().any(|w| inside(&w)) {
+            let inside = |w: &(usize, usize)| w.0 <= from && to <= w.1 && to - from < w.1 - w.0;
+            if is_label(anchor) && whole.iter().any(inside) {
                 anchor.own.push((F::inside_label, 1.0));
             }
         }

@@ -117,6 +117,14 @@ pub(super) enum Cat {
 }
 
 impl Cat {
+    pub(super) fn than_usual(greater: bool, degree: u8, aggregate: Aggregate) -> Self {
+        Cat::ThanUsual {
+            greater,
+            degree,
+            aggregate,
+        }
+    }
+
     pub(super) fn set(node: Id) -> Self {
         Cat::Set {
             node,

@@ -216,6 +216,12 @@ impl Search<'_> {
         if self.is_yes_no {
             return Ok(readings);
         }
+        let mut known = vec![false; self.words.slots.len()];
+        if self.schema.is_untyped {
+            for (known, &at) in known.iter_mut().zip(&self.words.slots) {
+                *known = self.near.knows(&self.words.all[at].lower)?;
+            }
+        }
         let mut names: Vec<(&Anchor, Id, f32)> = Vec::new();
         for anchor in anchors {
             if let Cat::Set { node, .. } = anchor.cat
@@ -235,7 +241,7 @@ impl Search<'_> {
         for name in &around {
             for fit in name.ways.iter().take(ALONE) {
                 let node = self.along(&fit.way, name.node)?;
-                self.matched_reading(node, &[(name, fit)], &mut readings)?;
+                self.matched_reading(node, &[(name, fit)], &known, &mut readings)?;
             }
         }
         for (at, first) in around.iter().enumerate() {
@@ -250,7 +256,7 @@ impl Search<'_> {
                         let right = self.along(&two.way, second.node)?;
                         let both = self.arena.add(Node::And(left, right))?;
                         let names = [(first, one), (second, two)];
-                        self.matched_reading(both, &names, &mut readings)?;
+                        self.matched_reading(both, &names, &known, &mut readings)?;
                     }
                 }
             }
@@ -258,7 +264,8 @@ impl Search<'_> {
         Ok(readings)
     }
 
-    fn along(&mut self, way: &[Step], from: Id) -> Result<Id> {
+    /// What some steps lead to from a set.
+    pub(super) fn along(&mut self, way: &[Step], from: Id) -> Result<Id> {
         let mut node = from;
         for &step in way {
             node = self.arena.add(Node::Join(step, node))?;
@@ -266,11 +273,12 @@ impl Search<'_> {
         Ok(node)
     }
 
-    /// A reading of some names, each with a way.
+    /// A reading of some names, each with a way; `known` says which slots' words are English.
     fn matched_reading(
         &mut self,
         node: Id,
         names: &[(&Around<'_>, &Fit)],
+        known: &[bool],
         readings: &mut Vec<Reading>,
     ) -> Result<()> {
         let Meaning::Set(members) = self.arena.meaning(node)? else {
@@ -304,7 +312,7 @@ impl Search<'_> {
             self.words.phrases.iter().any(said)
         };
         let (mut skipped, mut is_count) = (0, false);
-        for slot in 0..self.words.slots.len() {
+        for (slot, is_known) in known.iter().enumerate() {
             let inside = |(name, _): &(&Around<'_>, &Fit)| {
                 (name.anchor.slots.0..name.anchor.slots.1).contains(&slot)
             };
@@ -322,13 +330,7 @@ impl Search<'_> {
                 }
                 F::skip_silent | F::skip_asking => {}
                 // a word that is none of English says something that no phrase does
-                _ if sure
-                    && self
-                        .near
-                        .knows(&self.words.all[self.words.slots[slot]].lower)? =>
-                {
-                    own.push((F::matched_word, 1.0));
-                }
+                _ if sure && *is_known => own.push((F::matched_word, 1.0)),
                 skip => {
                     own.push((skip, 1.0));
                     skipped |= 1 << slot;

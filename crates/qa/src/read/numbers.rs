@@ -16,6 +16,14 @@ use super::schema::Kind;
 use crate::error::Result;
 use crate::logic::{Aggregate, Comparison};
 
+/// More than, or less than.
+pub(super) fn comparative(greater: bool) -> Comparison {
+    match greater {
+        true => Comparison::Greater,
+        false => Comparison::Less,
+    }
+}
+
 impl Search<'_> {
     /// Numbers, comparisons and aggregates.
     pub(super) fn numbers(&mut self, a: &Cat, b: &Cat, made: &mut Made) -> Result<()> {
@@ -156,10 +164,7 @@ impl Search<'_> {
                     is_number,
                 },
             ) => {
-                let is = match greater {
-                    true => Comparison::Greater,
-                    false => Comparison::Less,
-                };
+                let is = comparative(*greater);
                 for (relation, rank) in self.degree(*degree, *node)? {
                     let by = Measure::of(relation);
                     let n = match is_number {
@@ -356,10 +361,7 @@ impl Search<'_> {
                     greater, aggregate, ..
                 },
             ) => {
-                let is = match greater {
-                    true => Comparison::Greater,
-                    false => Comparison::Less,
-                };
+                let is = comparative(*greater);
                 made.push((Cat::ThanAverage(is, *aggregate, *r), Vec::new()));
             }
             (Cat::Relation(r), Cat::WithColumn(s)) => {
@@ -450,10 +452,7 @@ impl Search<'_> {
                     aggregate,
                 },
             ) => {
-                let is = match greater {
-                    true => Comparison::Greater,
-                    false => Comparison::Less,
-                };
+                let is = comparative(*greater);
                 for (relation, rank) in self.degree(*degree, *node)? {
                     let by = Measure::of(relation);
                     let usual = Node::Of(*aggregate, *node, by.clone());

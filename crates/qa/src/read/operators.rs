@@ -11,6 +11,7 @@ use super::arena::{Id, Measure, Node, Ranked};
 use super::chart::{Cat, Made, Search};
 use super::features::Feature as F;
 use super::lang::{Gap, Op};
+use super::numbers::comparative;
 use super::schema::Kind;
 use super::tokens::Phrase;
 use crate::error::Result;
@@ -101,10 +102,7 @@ impl Search<'_> {
                 made.push((Cat::ThanAverage(is, *aggregate, *r), Vec::new()));
             }
             (Op::More(greater, _), Cat::Relation(r)) => {
-                let is = match greater {
-                    true => Comparison::Greater,
-                    false => Comparison::Less,
-                };
+                let is = comparative(greater);
                 made.push((Cat::ThanRelation(is, *r), Vec::new()));
             }
             (Op::More(greater, degree), Cat::Set { node, .. }) if self.is_choice(*node) => {
@@ -230,18 +228,10 @@ impl Search<'_> {
             (Op::And, Cat::Relation(r)) => made.push((Cat::WithColumn(*r), Vec::new())),
             (Op::Compare(is), Cat::Op(Op::Aggregate(aggregate))) => {
                 // `above average`
-                let greater = is == Comparison::Greater;
-                if greater || is == Comparison::Less {
-                    let aggregate = *aggregate;
-                    let degree = 0;
-                    made.push((
-                        Cat::ThanUsual {
-                            greater,
-                            degree,
-                            aggregate,
-                        },
-                        Vec::new(),
-                    ));
+                for greater in [true, false] {
+                    if is == comparative(greater) {
+                        made.push((Cat::than_usual(greater, 0, *aggregate), Vec::new()));
+                    }
                 }
             }
             (Op::And | Op::Or, Cat::Number(n)) => {
@@ -257,15 +247,7 @@ impl Search<'_> {
                 made.push((other.clone(), vec![(F::event, 1.0)]));
             }
             (Op::More(greater, degree), Cat::Op(Op::Aggregate(aggregate))) => {
-                let (greater, aggregate) = (greater, *aggregate);
-                made.push((
-                    Cat::ThanUsual {
-                        greater,
-                        degree,
-                        aggregate,
-                    },
-                    Vec::new(),
-                ));
+                made.push((Cat::than_usual(greater, degree, *aggregate), Vec::new()));
             }
             _ => {}
         }

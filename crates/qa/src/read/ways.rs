@@ -76,10 +76,7 @@ impl Search<'_> {
             self.ways_between(head, other, &mut found)?;
         }
         for bridge in self.bridges(&types, other)?.iter() {
-            let mut node = other;
-            for &step in &bridge.path {
-                node = self.arena.add(Node::Join(step, node))?;
-            }
+            let node = self.along(&bridge.path, other)?;
             let hops = bridge.path.len() as f32;
             let mut own = vec![
                 (F::bridge, 1.0),
