@@ -11,7 +11,9 @@
 # graph's dev and handwritten parts (each counted twice), and of the benchmarks without classes 300
 # of each of MetaQA's qa_dev files, up to 200 of each valid part of PathQuestion and WC2014, and 150
 # each of WebQSP's and of the pooled training questions over Freebase, those without a test part.
-# PathQuestion comes from Freebase too: the two are left out together.
+# PathQuestion comes from Freebase too: the two are left out together. MATCHERS names a folder of
+# matchers that were trained without a family of questions (`experiments/matcher/`): weights are
+# fitted on a graph with the matcher that has not seen its questions.
 set -euo pipefail
 data=$1 work=$2 leave=${3:-all} wherefore=${WHEREFORE:-wherefore}
 here=$(cd "$(dirname "$0")/.." && pwd)
@@ -67,5 +69,21 @@ done
 for part in P1 P2 C; do
     learn wc2014 wc2014 "$(lines 200 "$data/wc2014/WC-$part.valid.txt")"
 done
-"$wherefore" train read "${on[@]}" --init "$here/experiments/reading/start.toml" \
+config=()
+if [ -n "${MATCHERS:-}" ]; then
+    unseen() { # FAMILY GRAPH…
+        for graph in "${@:2}"; do
+            echo "$graph = \"$(realpath "$MATCHERS")/matcher-t2-without-$1.safetensors\""
+        done
+    }
+    {
+        echo '[matchers]'
+        unseen geoquery+spider geo car_1 concert_singer museum_visit battle_death orchestra tvshow
+        unseen metaqa metaqa
+        unseen freebase 2H-kb 3H-kb PQL2-KB PQL3-KB freebase
+        unseen wc2014 wc2014
+    } > "$work/matchers.toml"
+    config=(--config "$work/matchers.toml")
+fi
+"$wherefore" train read "${on[@]}" "${config[@]}" --init "$here/experiments/reading/start.toml" \
     --out "$work/weights-$leave.toml"

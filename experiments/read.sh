@@ -5,10 +5,10 @@
 #
 # DATA is the folder of benchmarks, WORK a folder for graphs and runs. Uses `wherefore` from the
 # PATH, or what WHEREFORE names; METHOD=walk measures another method, WEIGHTS a file of weights that
-# `experiments/read-weights.sh` wrote. Prints, for each set and kind of question, how many are
-# answered exactly right (the set of answers is the gold set), answered otherwise, and refused; for
-# the benchmarks without classes, Hit@1. Sets: geoquery spider sample own metaqa pq wc2014 freebase;
-# all but the last unless some are named.
+# `experiments/read-weights.sh` wrote, MATCHER another matcher than the built-in one. Prints, for each
+# set and kind of question, how many are answered exactly right (the set of answers is the gold
+# set), answered otherwise, and refused; for the benchmarks without classes, Hit@1. Sets: geoquery
+# spider sample own metaqa pq wc2014 freebase; all but the last unless some are named.
 set -euo pipefail
 data=$1 work=$2 wherefore=${WHEREFORE:-wherefore} method=${METHOD:-read}
 shift 2
@@ -16,9 +16,11 @@ sets=${*:-geoquery spider sample own metaqa pq wc2014}
 mkdir -p "$work"
 here=$(cd "$(dirname "$0")/.." && pwd)
 config=()
-if [ -n "${WEIGHTS:-}" ]; then
-    sed "s|^kind = \"read\"|&\nweights = \"$WEIGHTS\"|" "$here/configs/read.toml" > "$work/weights-config.toml"
-    config=(--config "$work/weights-config.toml")
+if [ -n "${WEIGHTS:-}${MATCHER:-}" ]; then
+    sed -e "${WEIGHTS:+s|^kind = \"read\"|&\nweights = \"$WEIGHTS\"|}" \
+        -e "${MATCHER:+s|^matcher = .*|matcher = \"$MATCHER\"|}" \
+        "$here/configs/read.toml" > "$work/read-config.toml"
+    config=(--config "$work/read-config.toml")
 else
     config=(--method "$method")
 fi

@@ -1,4 +1,4 @@
-"""Writes the shipped files from a trained student: weights with the whole vocabulary, 8-bit weights.
+"""Writes the shipped file from a trained student: 8-bit weights, the vocabulary, the sizes; and 16-bit weights.
 
     python export.py MINILM_FOLDER STUDENT.safetensors OUT_NAME
 """
@@ -34,8 +34,10 @@ def main():
             small[stem + ".codes"], small[stem + ".scale"] = coded(value)
         elif name not in small:
             small[name] = value
-    save_file(small, f"{out}.int8.safetensors")
-    for name in (f"{out}.f16.safetensors", f"{out}.int8.safetensors"):
+    small["vocabulary"] = np.frombuffer((folder / "vocab.txt").read_bytes().rstrip(b"\n"), np.uint8)
+    said = {"format": "wherefore-matcher-1", "name": "matcher", "language": "en", "heads": "12", "max_tokens": "40"}
+    save_file(small, f"{out}.safetensors", metadata=said)
+    for name in (f"{out}.f16.safetensors", f"{out}.safetensors"):
         print(name, Path(name).stat().st_size)
 
 

@@ -122,6 +122,7 @@ pub(crate) enum Command {
     Link(Link),
     Questions(Questions),
     Train(Train),
+    Adapt(crate::commands::adapt::Adapt),
     Label(Label),
     Eval(Eval),
     Score(Score),

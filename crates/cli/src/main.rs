@@ -52,6 +52,7 @@ fn run(args: &Args) -> Exit {
         Command::Link(args) => commands::link::run(args, &output),
         Command::Eval(args) => commands::eval::run_eval(args, &output),
         Command::Train(args) => commands::train::run(args, &output),
+        Command::Adapt(args) => commands::adapt::run(args, &output),
         Command::Label(args) => commands::label::run(args, &output),
         Command::Score(args) => commands::score::run(args, &output),
         Command::Report(args) => commands::report::run(args, &output),

@@ -5,24 +5,25 @@
 //! entities to the same things, put into words by the relations' names:
 //!
 //! ```text
-//! Paris ◀─ capital ── France ── currency ─▶ Euro      what is the currency of that which has the capital Paris
-//! Alien ── directed by ─▶ Ridley Scott                Alien is directed by whom
+//! Paris ◀─ capital ── France ── currency ─▶ Euro      what is the currency of the country whose capital is Paris
+//! Alien ── directed by ─▶ Ridley Scott                who directed Alien
 //! ```
 //!
-//! A name that ends in a preposition or begins with a verb form is told as a verb, others as nouns.
 //! Its answers are all that the path leads to. Paths that lead to more than `max_answers` things, or
 //! back to where they came from, are not asked about. Every relation is begun with about as often
-//! as every other, so that rare ones are learned too. The words are plain: a network learns from
-//! them which relations belong to which names, not how people speak.
+//! as every other, so that rare ones are learned too. The words are those of the relations' names
+//! (`wording`): a network learns from them which relations belong to which names, not all the ways
+//! in which people ask.
 
 use std::collections::{BTreeSet, HashSet};
 
 use wherefore::model::Random;
-use wherefore::phrase::{is_silent, is_verb};
+use wherefore::phrase::{is_kind, is_silent, opened};
 use wherefore_graph::{EntityId, Graph, Hop, RelationId, edges_by_relation};
 
 use crate::error::{Error, Result};
 use crate::questions::{GoldQuestion, Name, NamedTriple, Proof};
+use crate::wording::Step;
 
 /// Things of the graph that are looked at for places to begin.
 const MAX_STARTS: usize = 200_000;
@@ -106,6 +107,8 @@ pub fn draft(graph: &dyn Graph, options: &DraftOptions) -> Result<Vec<GoldQuesti
 struct Drafter<'a> {
     graph: &'a dyn Graph,
     options: &'a DraftOptions,
+    /// Relations that say which class something is of.
+    kinds: Vec<RelationId>,
     /// For each relation and direction, entities that it can be followed from.
     starts: Vec<Vec<EntityId>>,
 }
@@ -113,6 +116,12 @@ struct Drafter<'a> {
 impl<'a> Drafter<'a> {
     fn new(graph: &'a dyn Graph, options: &'a DraftOptions) -> Result<Self> {
         let mut starts = vec![Vec::new(); graph.relation_bound() * 2];
+        let mut kinds = Vec::new();
+        for id in 0..graph.relation_bound() as u32 {
+            if is_kind(&graph.relation_label(RelationId(id))?) {
+                kinds.push(RelationId(id));
+            }
+        }
         let step = (graph.entity_bound() / MAX_STARTS).max(1);
         for id in (0..graph.entity_bound()).step_by(step) {
             let entity = EntityId(u32::try_from(id).expect("entity ids have 32 bits"));
@@ -135,6 +144,7 @@ impl<'a> Drafter<'a> {
         Ok(Self {
             graph,
             options,
+            kinds,
             starts,
         })
     }
@@ -158,21 +168,25 @@ impl<'a> Drafter<'a> {
             return Ok(None);
         };
         let mut hops = vec![first];
-        let mut ends = self.follow(&[topic], first)?;
+        let mut stages = vec![self.follow(&[topic], first)?];
         for _ in 1..1 + random.below(self.options.hops) {
-            let Some(hop) = self.any_hop(&ends, hops[hops.len() - 1], random)? else {
+            let from = &stages[stages.len() - 1];
+            let Some(hop) = self.any_hop(from, hops[hops.len() - 1], random)? else {
                 break;
             };
-            ends = self.follow(&ends, hop)?;
+            stages.push(self.follow(from, hop)?);
             hops.push(hop);
         }
+        let ends = stages[stages.len() - 1].clone();
         if !self.is_asked(&ends, &[topic])? {
             return Ok(None);
         }
         let mut words = self.label(topic)?;
-        for (place, hop) in hops.iter().enumerate() {
-            let last = place + 1 == hops.len();
-            words = self.told(&words, *hop, last, random)?;
+        for (place, (hop, ends)) in hops.iter().zip(&stages).enumerate() {
+            words = self.told(*hop, ends, |step| match place + 1 == hops.len() {
+                true => step.question(&words, random),
+                false => step.phrase(&words, random),
+            })?;
         }
         let paths = self.paths(topic, &hops, &ends)?;
         self.question(words, &[topic], &ends, paths, hops.len(), "path")
@@ -212,11 +226,10 @@ impl<'a> Drafter<'a> {
         if !self.is_asked(&both, &[one, other])? {
             return Ok(None);
         }
-        let words = format!(
-            "what {} and {}",
-            self.clause(one, first)?,
-            self.clause(other, second)?
-        );
+        let (of, others) = (self.label(one)?, self.label(other)?);
+        let question = self.told(first, &both, |step| step.question_by_clause(&of, random))?;
+        let clause = self.told(second, &both, |step| step.clause(&others, random))?;
+        let words = format!("{question} and {clause}");
         let mut paths = self.paths(one, &[first], &both)?;
         paths.extend(self.paths(other, &[second], &both)?);
         self.question(words, &[one, other], &both, paths, 1, "conjunction")
@@ -340,47 +353,39 @@ impl<'a> Drafter<'a> {
         Ok(self.graph.entity_label(entity)?.into_owned())
     }
 
-    fn relation(&self, hop: Hop) -> Result<String> {
-        Ok(self
-            .graph
-            .relation_label(hop.relation)?
-            .replace(['_', '.'], " "))
+    /// One step in words, by what it leads to.
+    fn told(
+        &self,
+        hop: Hop,
+        ends: &[EntityId],
+        tell: impl FnOnce(Step<'_>) -> String,
+    ) -> Result<String> {
+        let name = opened(&self.graph.relation_label(hop.relation)?);
+        let class = self.class(ends)?;
+        Ok(tell(Step {
+            name: &name,
+            forward: hop.forward,
+            class: class.as_deref(),
+            is_many: ends.len() > 1,
+        }))
     }
 
-    /// One step more, in words: as a phrase, or as the question itself.
-    fn told(&self, of: &str, hop: Hop, last: bool, random: &mut Random) -> Result<String> {
-        let name = self.relation(hop)?;
-        let forms: &[&str] = match (is_verb(&name), hop.forward, last) {
-            (false, true, true) => &[
-                "what is the {r} of {x}",
-                "which {r} does {x} have",
-                "{r} of {x}",
-            ],
-            (false, true, false) => &["the {r} of {x}"],
-            (false, false, true) => &[
-                "what has the {r} {x}",
-                "whose {r} is {x}",
-                "{x} is the {r} of what",
-            ],
-            (false, false, false) => &["that which has the {r} {x}"],
-            (true, true, true) => &["{x} {r} what", "what is it that {x} {r}"],
-            (true, true, false) => &["that which {x} {r}"],
-            (true, false, true) => &["what {r} {x}", "which ones {r} {x}"],
-            (true, false, false) => &["that which {r} {x}"],
+    /// The class that all of some things are of.
+    fn class(&self, of: &[EntityId]) -> Result<Option<String>> {
+        let mut common: Option<Vec<EntityId>> = None;
+        for &entity in of.iter().take(self.options.max_answers) {
+            let edges = self.graph.outgoing(entity)?;
+            let own = |kind: &RelationId| edges_by_relation(&edges, *kind).iter();
+            let own: Vec<EntityId> = self.kinds.iter().flat_map(own).map(|e| e.entity).collect();
+            match &mut common {
+                None => common = Some(own),
+                Some(common) => common.retain(|class| own.contains(class)),
+            }
+        }
+        let Some(class) = common.and_then(|classes| classes.first().copied()) else {
+            return Ok(None);
         };
-        let form = forms[random.below(forms.len())];
-        Ok(form.replace("{r}", &name).replace("{x}", of))
-    }
-
-    /// What things have in common that a relation joins to something: `has the currency Euro`.
-    fn clause(&self, to: EntityId, hop: Hop) -> Result<String> {
-        let (name, of) = (self.relation(hop)?, self.label(to)?);
-        Ok(match (is_verb(&name), hop.forward) {
-            (false, false) => format!("has the {name} {of}"),
-            (false, true) => format!("is the {name} of {of}"),
-            (true, false) => format!("{name} {of}"),
-            (true, true) => format!("{of} {name}"),
-        })
+        Ok(Some(opened(&self.label(class)?)))
     }
 }
 
@@ -428,18 +433,24 @@ mod tests {
     }
 
     #[test]
-    fn relations_are_told_as_nouns_or_verbs() {
-        assert!(is_verb("directed by") && is_verb("flows through") && is_verb("borders"));
-        assert!(!is_verb("capital") && !is_verb("official language"));
-        let graph = MemoryGraph::from_names([("Alien", "directed_by", "Scott")]);
+    fn classes_are_named_where_the_graph_has_them() {
+        let graph = MemoryGraph::from_names([
+            ("Alien", "directed_by", "Scott"),
+            ("Thelma", "directed_by", "Scott"),
+            ("Alien", "type", "Film"),
+            ("Thelma", "type", "Film"),
+        ]);
         let options = DraftOptions {
             hops: 1,
             ..DraftOptions::default()
         };
         let questions = draft(&graph, &options).unwrap();
         let texts: BTreeSet<_> = questions.iter().map(|q| q.question.as_str()).collect();
-        assert!(texts.contains("Alien directed by what"), "{texts:?}");
-        assert!(texts.contains("what directed by Scott"), "{texts:?}");
+        assert!(texts.contains("who directed Alien"), "{texts:?}");
+        assert!(
+            texts.contains("which films were directed by Scott"),
+            "{texts:?}"
+        );
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! score::read_predictions ──────────────────────────────────┘
 //! ```
 
+pub mod adapt;
 pub mod aside;
 pub mod aspects;
 pub mod draft;
@@ -22,6 +23,7 @@ pub mod score;
 pub mod supervise;
 pub mod sweep;
 pub mod train;
+mod wording;
 pub mod written;
 
 pub use error::{Error, Result};

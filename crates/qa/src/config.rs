@@ -366,7 +366,7 @@ impl PipelineConfig {
         let description = wherefore_model::checkpoint::read_description(model)?;
         let mut config = match description.method.as_str() {
             "qr-gat" => Self::of_method("qsrag").expect("it is one of the methods"),
-            same @ ("gnn2r" | "distance-mlp" | "pna" | "relation-plan" | "amar") => {
+            same @ ("gnn2r" | "distance-mlp" | "pna" | "relation-plan" | "amar" | "read") => {
                 Self::of_method(same).expect("it is one of the methods")
             }
             other => {
@@ -398,6 +398,10 @@ impl PipelineConfig {
             }
             RetrieverConfig::Amar(config) => {
                 config.model = model.to_owned();
+                true
+            }
+            RetrieverConfig::Read(config) => {
+                config.weights = Some(model.to_owned());
                 true
             }
             _ => false,

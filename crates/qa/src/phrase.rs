@@ -2,6 +2,8 @@
 
 use wherefore_graph::{Graph, RelationId, Result};
 
+use crate::words;
+
 /// Prepositions that end the name of a relation that is a verb.
 pub const PREPOSITIONS: [&str; 14] = [
     "about", "at", "by", "for", "from", "in", "into", "of", "on", "over", "through", "to", "under",
@@ -19,6 +21,15 @@ pub fn is_silent(relation: RelationId, graph: &dyn Graph) -> Result<bool> {
 /// Whether a relation of this name says what kind of thing something is.
 pub fn is_kind(name: &str) -> bool {
     matches!(name, "type" | "instance of")
+}
+
+/// A label in lower-case words: dots, underscores and camel case opened up.
+///
+/// ```
+/// assert_eq!(wherefore::phrase::opened("dateOfBirth"), "date of birth");
+/// ```
+pub fn opened(label: &str) -> String {
+    words::opened(label)
 }
 
 /// Whether the name of a relation is told as a verb: `directed by`, `flows through`, `borders`.

@@ -11,6 +11,7 @@ use wherefore::graph::Graph;
 use crate::errors::UserError;
 use crate::output::Output;
 
+pub(crate) mod adapt;
 pub(crate) mod ask;
 pub(crate) mod change;
 pub(crate) mod compact;

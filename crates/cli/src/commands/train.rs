@@ -1,6 +1,6 @@
 //! `wherefore train`: a retriever learns from questions and answers.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use serde_json::{Map, json};
@@ -109,6 +109,13 @@ pub(crate) fn run(args: &Train, output: &Output) -> anyhow::Result<Exit> {
     }
 }
 
+/// Weights of the reader from a file.
+pub(crate) fn weights(path: &Path) -> anyhow::Result<Weights> {
+    Weights::read(&super::read_text(path, 1 << 20)?)
+        .map_err(anyhow::Error::msg)
+        .with_context(|| format!("cannot use the weights `{}`", path.display()))
+}
+
 /// Fits the weights of the reader.
 fn reader(args: &Train, output: &Output) -> anyhow::Result<Exit> {
     let config: ReadTrainConfig = config(args)?;
@@ -144,9 +151,7 @@ fn reader(args: &Train, output: &Output) -> anyhow::Result<Exit> {
         .collect();
     let start = match &args.init {
         None => Weights::shipped().clone(),
-        Some(path) => Weights::read(&super::read_text(path, 1 << 20)?)
-            .map_err(anyhow::Error::msg)
-            .with_context(|| format!("cannot use the weights `{}`", path.display()))?,
+        Some(path) => weights(path)?,
     };
     let mut bar = Some(Progress::begin("reading", output));
     let (weights, rounds) = train::reading(&lessons, &start, &config, |done, total, round| {

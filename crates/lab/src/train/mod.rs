@@ -14,7 +14,7 @@ mod examples;
 mod gnn2r;
 mod judge;
 mod labels;
-mod reading;
+pub(crate) mod reading;
 mod relation_pairs;
 mod relation_plan;
 mod relation_tuning;

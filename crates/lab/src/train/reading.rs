@@ -3,12 +3,16 @@
 //! Each round reads all questions with the weights of the round before, and fits anew on the
 //! readings of all rounds: what a round took for right is among the others of the next.
 
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use wherefore::graph::{EntityId, Graph, Term};
-use wherefore::model::encode;
+use wherefore::model::{Encoder, encode};
 use wherefore::read::{Came, Candidate, Example, Fitting, Known, Proposal, Weights, fit, read};
 
 use super::Settings;
@@ -22,6 +26,8 @@ const READINGS: usize = 40;
 const NEAR: f64 = 0.5;
 /// Answers that are compared at most: no gold answer has as many.
 const MAX_ANSWERS: usize = 2000;
+/// Questions that are read side by side.
+const AT_ONCE: usize = 32;
 /// Answers that many wrong readings come to as well.
 const CHEAP: [&str; 4] = ["yes", "no", "0", "1"];
 
@@ -45,19 +51,23 @@ pub struct ReadTrainConfig {
     pub encoder: String,
     /// The encoder that compares whole questions with relations.
     pub matcher: String,
+    /// Other matchers, by the names of graphs' folders: what a matcher has seen of a graph it
+    /// knows too well for weights to be fitted on it.
+    pub matchers: BTreeMap<String, String>,
 }
 
 impl Default for ReadTrainConfig {
     fn default() -> Self {
         Self {
             rounds: 4,
-            hold: 5e-4,
+            hold: 1.5e-3,
             steps: 200,
             rate: 0.03,
             cheap: 0.25,
             time_limit_ms: 2000,
             encoder: "static".into(),
-            matcher: "static".into(),
+            matcher: "matcher".into(),
+            matchers: BTreeMap::new(),
         }
     }
 }
@@ -109,18 +119,79 @@ pub fn reading(
     lessons: &[Lesson<'_>],
     start: &Weights,
     config: &ReadTrainConfig,
-    mut see: impl FnMut(usize, usize, Option<&ReadRound>),
+    see: impl FnMut(usize, usize, Option<&ReadRound>),
 ) -> Result<(Weights, Vec<ReadRound>)> {
     config.check()?;
     let encoder = encode::open(&config.encoder).map_err(wherefore::Error::from)?;
-    let matcher = encode::open(&config.matcher).map_err(wherefore::Error::from)?;
-    let known = lessons.iter().map(|lesson| {
-        let (encoder, matcher) = (Arc::clone(&encoder), Arc::clone(&matcher));
-        Ok(Known::new(lesson.graph, encoder, matcher)?)
-    });
-    let known: Vec<Known> = known.collect::<Result<_>>()?;
-    let time = Duration::from_millis(config.time_limit_ms);
-    let total: usize = lessons.iter().map(|l| l.questions.len()).sum();
+    let mut opened: HashMap<&str, Arc<dyn Encoder>> = HashMap::new();
+    let mut known = Vec::with_capacity(lessons.len());
+    for lesson in lessons {
+        let folder = lesson.graph.folder().and_then(Path::file_name);
+        let name = folder.and_then(|name| config.matchers.get(name.to_str()?));
+        let name = name.unwrap_or(&config.matcher).as_str();
+        let matcher = match opened.entry(name) {
+            Entry::Occupied(known) => Arc::clone(known.get()),
+            Entry::Vacant(new) => {
+                let matcher = encode::open(name).map_err(wherefore::Error::from)?;
+                Arc::clone(new.insert(matcher))
+            }
+        };
+        known.push(Known::new(
+            lesson.graph,
+            Arc::clone(&encoder),
+            matcher,
+            None,
+        )?);
+    }
+    let taught: Vec<Taught<'_>> = (lessons.iter().zip(&known))
+        .map(|(lesson, known)| Taught {
+            graph: lesson.graph,
+            known,
+            questions: lesson.questions.iter().collect(),
+        })
+        .collect();
+    fitted(&taught, start, config, see)
+}
+
+/// Questions over a graph of which all is known.
+pub(crate) struct Taught<'a> {
+    pub graph: &'a dyn Graph,
+    pub known: &'a Known,
+    pub questions: Vec<&'a GoldQuestion>,
+}
+
+impl Taught<'_> {
+    /// Reads all questions and has each judged; `see` is told how many are done.
+    pub(crate) fn each<T: Send>(
+        &self,
+        weights: &Weights,
+        config: &ReadTrainConfig,
+        judge: impl Fn(&[Proposal], &GoldQuestion) -> Result<T> + Sync,
+        mut see: impl FnMut(usize),
+    ) -> Result<Vec<T>> {
+        let time = Duration::from_millis(config.time_limit_ms);
+        let mut all = Vec::with_capacity(self.questions.len());
+        for some in self.questions.chunks(AT_ONCE) {
+            let one = |question: &&GoldQuestion| {
+                let asked = question.without_topics();
+                let readings = read(&asked, &[], self.graph, self.known, weights, time)?;
+                judge(&readings, question)
+            };
+            all.extend(some.par_iter().map(one).collect::<Result<Vec<T>>>()?);
+            see(some.len());
+        }
+        Ok(all)
+    }
+}
+
+/// Weights after all rounds.
+pub(crate) fn fitted(
+    taught: &[Taught<'_>],
+    start: &Weights,
+    config: &ReadTrainConfig,
+    mut see: impl FnMut(usize, usize, Option<&ReadRound>),
+) -> Result<(Weights, Vec<ReadRound>)> {
+    let total: usize = taught.iter().map(|t| t.questions.len()).sum();
     let fitting = Fitting {
         hold: config.hold,
         steps: config.steps,
@@ -130,11 +201,15 @@ pub fn reading(
     let (mut examples, mut rounds) = (Vec::new(), Vec::new());
     for round in 1..=config.rounds {
         let (mut done, mut first, mut found) = (0, 0, 0);
-        for (lesson, known) in lessons.iter().zip(&known) {
-            for question in lesson.questions {
-                let asked = question.without_topics();
-                let readings = read(&asked, &[], lesson.graph, known, &weights, time)?;
-                let judged = candidates(&readings, question, lesson.graph)?;
+        for taught in taught {
+            let judge = |readings: &[Proposal], question: &GoldQuestion| {
+                candidates(readings, question, taught.graph)
+            };
+            let judged = taught.each(&weights, config, judge, |some| {
+                done += some;
+                see(done, total, None);
+            })?;
+            for (question, judged) in taught.questions.iter().zip(judged) {
                 first += usize::from(judged.first().is_some_and(|c| c.is_good));
                 let good = judged.iter().filter(|c| c.is_good).count();
                 if good > 0 {
@@ -149,8 +224,6 @@ pub fn reading(
                         weight: rare * cheap,
                     });
                 }
-                done += 1;
-                see(done, total, None);
             }
         }
         let came = ReadRound {
@@ -175,12 +248,7 @@ fn candidates(
 ) -> Result<Vec<Candidate>> {
     let mut scores = Vec::with_capacity(readings.len());
     for reading in readings {
-        let answers = reading.unused.is_empty() && reading.is_answer();
-        scores.push(match (question.answers.is_empty(), answers) {
-            (true, answers) => f64::from(!answers),
-            (false, true) => agreement(reading, &question.answers, graph)?,
-            (false, false) => 0.0,
-        });
+        scores.push(right(reading, question, graph)?);
     }
     let best = scores.iter().copied().fold(0.0, f64::max);
     let mut judged = Vec::new();
@@ -194,6 +262,17 @@ fn candidates(
         }
     }
     Ok(judged)
+}
+
+/// How far a reading is right: F1 of its answers, or where a question has none, whether it would
+/// not be answered.
+pub(crate) fn right(reading: &Proposal, question: &GoldQuestion, graph: &dyn Graph) -> Result<f64> {
+    let answers = reading.unused.is_empty() && reading.is_answer();
+    match (question.answers.is_empty(), answers) {
+        (true, answers) => Ok(f64::from(!answers)),
+        (false, true) => agreement(reading, &question.answers, graph),
+        (false, false) => Ok(0.0),
+    }
 }
 
 /// F1 of what a reading comes to.

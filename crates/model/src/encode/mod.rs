@@ -3,6 +3,7 @@
 //! | name | what | needs |
 //! |---|---|---|
 //! | `static` | [`StaticTable`], the table compiled into this crate | nothing |
+//! | `matcher` | [`TransformerEncoder`] of two layers, compiled into this crate: questions and phrases of relations | nothing |
 //! | `hashing` | [`HashingEncoder`], no meaning, only spelling | nothing |
 //! | a folder, or a model that was added | [`TransformerEncoder`] or a Model2Vec table | its files |
 //!
@@ -16,6 +17,8 @@ mod tokens;
 pub(crate) mod transformer;
 mod wordpiece;
 
+use std::borrow::Cow;
+use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -143,7 +146,7 @@ impl Embeddings {
     }
 }
 
-/// Opens an encoder by name: `static`, `hashing`, the path of a model folder, or the name of a
+/// Opens an encoder by name: `static`, `matcher`, `hashing`, the path of a model folder, or the name of a
 /// model that was added to the models folder. What a transformer's folder leaves open or gets
 /// wrong can follow the name: `minilm?precision=bf16&pooling=cls&prefix=query: &max_tokens=128`.
 ///
@@ -157,6 +160,7 @@ impl Embeddings {
 pub fn open(name: &str) -> Result<Arc<dyn Encoder>> {
     match name {
         "static" => Ok(StaticTable::built_in()),
+        "matcher" => Ok(transformer::compact::built_in()?),
         "hashing" => Ok(Arc::new(HashingEncoder::default())),
         _ => {
             let (plain, options) = options(name)?;
@@ -212,6 +216,11 @@ fn options(name: &str) -> Result<(&str, TransformerOptions)> {
 }
 
 fn open_folder(name: &str, path: &Path, options: &TransformerOptions) -> Result<Arc<dyn Encoder>> {
+    if path.is_file() && path.extension().is_some_and(|e| e == "safetensors") {
+        let bytes = fs::read(path).map_err(Error::io("read", path))?;
+        let encoder = transformer::compact::parse(path, Cow::Owned(bytes))?;
+        return Ok(Arc::new(encoder.renamed(name)));
+    }
     if path.is_file() {
         return Ok(Arc::new(StaticTable::load(path)?));
     }

@@ -34,9 +34,9 @@ use wherefore_model::Encoder;
 
 use crate::error::{Error, Result};
 use build::Build;
-use manifest::{EncoderMark, Manifest, folder_of};
+use manifest::{Manifest, folder_of};
 
-pub(crate) use manifest::bytes_in;
+pub(crate) use manifest::{EncoderMark, bytes_in};
 
 pub use hnsw::HnswOptions;
 pub use text::TextIndex;

@@ -51,7 +51,7 @@ pub(super) enum Node {
     Whatever(u8),
     /// Whatever is of a class.
     Class(ClassIx),
-    /// All heads of a relation, or all tails.
+    /// All tails of a relation, or all heads.
     Side(RelationId, bool),
     /// What the members lead to by a step.
     Join(Step, Id),
@@ -107,6 +107,49 @@ impl Measure {
 }
 
 impl<'g> Arena<'g> {
+    /// The steps that a node takes, `most` of them at most.
+    pub(super) fn steps(&self, of: Id, most: usize, found: &mut Vec<Step>) {
+        if found.len() >= most {
+            return;
+        }
+        let by = |measure: &Measure, found: &mut Vec<Step>| {
+            let (Measure::Path(path) | Measure::HowMany(path, _)) = measure;
+            found.extend(path.iter().copied());
+            match measure {
+                Measure::HowMany(_, Some(among)) => self.steps(*among, most, found),
+                _ => {}
+            }
+        };
+        match self.node(of) {
+            Node::Ents(_) | Node::Whatever(_) | Node::Const(_) => {}
+            // a set of its own, like a class
+            Node::Class(_) | Node::Side(..) => {}
+            Node::Join(step, from) => {
+                self.steps(*from, most, found);
+                found.push(*step);
+            }
+            Node::And(a, b) | Node::Or(a, b) | Node::Except(a, b) => {
+                self.steps(*a, most, found);
+                self.steps(*b, most, found);
+            }
+            Node::Top(set, measure, ..) | Node::Of(_, set, measure) => {
+                self.steps(*set, most, found);
+                by(measure, found);
+            }
+            Node::Where(set, measure, _, than) => {
+                self.steps(*set, most, found);
+                by(measure, found);
+                self.steps(*than, most, found);
+            }
+            Node::Count(set) | Node::Any(set) => self.steps(*set, most, found),
+            Node::Table(set, columns, order) => {
+                self.steps(*set, most, found);
+                let order = order.iter().map(|(measure, _)| measure);
+                columns.iter().chain(order).for_each(|m| by(m, found));
+            }
+        }
+    }
+
     pub(super) fn new(graph: &'g dyn Graph, schema: &'g Schema) -> Self {
         Self {
             graph,

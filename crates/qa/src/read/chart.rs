@@ -19,8 +19,8 @@ use super::Known;
 use super::arena::{Arena, Id, Meaning, Measure, Node, Ranked};
 use super::features::{Derivation, Feature, Weights};
 use super::lang::{Lang, Op};
-use super::matched::Phrases;
 use super::near::Near;
+use super::phrases::Phrases;
 use super::schema::{ClassIx, Schema, Step};
 use super::tokens::Words;
 use crate::error::Result;
@@ -203,6 +203,12 @@ pub(super) struct Search<'g> {
     pub(super) known_cosines: HashMap<usize, Rc<[f32]>>,
     /// How well each step fits the whole question.
     pub(super) fits: Vec<f32>,
+    /// Which words are of names.
+    pub(super) named: Vec<bool>,
+    /// The vector of the question, but for its names.
+    pub(super) question: Rc<[f32]>,
+    /// Questions with marked names that were encoded.
+    pub(super) encoded: Vec<(String, Rc<[f32]>)>,
     /// Relations near the names of the question; none where any may be meant.
     pub(super) within_reach: Option<hashbrown::HashSet<RelationId>>,
     /// The words of names that were linked before the search.
@@ -249,11 +255,14 @@ impl<'g> Search<'g> {
             is_yes_no,
             asked: Vec::new(),
             skip: vec![Feature::skip_unknown; words.slots.len()],
+            named: vec![false; words.all.len()],
             words,
             known_bridges: Bridges::new(),
             known_ways: HashMap::new(),
             known_cosines: HashMap::new(),
             fits: Vec::new(),
+            question: Rc::default(),
+            encoded: Vec::new(),
             within_reach: None,
             linked: Vec::new(),
             given: Vec::new(),
@@ -339,6 +348,7 @@ impl<'g> Search<'g> {
         readings.sort_by(|a, b| b.score.total_cmp(&a.score));
         let mut seen = hashbrown::HashSet::new();
         readings.retain(|r| seen.insert(r.node));
+        self.compare_wholes(&mut readings, anchors)?;
         readings.truncate(READINGS);
         Ok(readings)
     }

@@ -50,7 +50,9 @@ features! {
     // what is computed
     empty, idle_comparison, empty_answer, nameless_answer, unknown_answer,
     // the question as a whole beside a way
-    matched, matched_far, matched_long, matched_word,
+    matched, matched_far, matched_long, matched_word, matched_said, matched_other,
+    // all steps of a reading beside the question as a whole
+    whole_fits, whole_none, whole_fits_typed, whole_none_typed, explained,
     // the whole
     answer_is_name, answer_is_around, answer_is_class, truth, truth_missed, order, columns, exists, subject_unsaid,
 }

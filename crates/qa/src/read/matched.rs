@@ -3,14 +3,12 @@
 //!
 //! ```text
 //! p(way | question, name) = exp(cos(question, phrase(way)) / τ) / Σ over the ways around the name
+//! whole(reading)          = cos(question, Σ phrase(step)) / 0.1   over all steps of a reading
 //! ```
 
-use std::fmt;
 use std::rc::Rc;
-use std::sync::Arc;
 
 use wherefore_graph::{EntityId, Graph, RelationId};
-use wherefore_model::Encoder;
 
 use super::arena::{Id, Meaning, Node};
 use super::chart::{Anchor, Cat, Own, Reading, Search};
@@ -20,12 +18,11 @@ use super::schema::{Kind, Schema, Step, by_relation, entity_kind, row};
 use super::unnamed::is_doubtful;
 use crate::error::Result;
 use crate::relations::dot;
-use crate::words::opened;
 
 /// What stands for a name in a question.
 const MARK: &str = "it";
 /// τ.
-const TEMPERATURE: f32 = 0.05;
+pub(super) const TEMPERATURE: f32 = 0.032;
 /// Names whose ways are looked at.
 const NAMES: usize = 6;
 /// Things of one name, and ends of one relation, that are looked at.
@@ -38,6 +35,18 @@ const MAX_DEGREE: usize = 2000;
 /// Ways of a name that become readings, alone and with those of another name.
 const ALONE: usize = 12;
 const TOGETHER: usize = 6;
+/// A word that no part of a reading accounts for is explained by its steps together, where their
+/// cosine is at least this, and falls by so much without the word: what only narrows the question
+/// (`landlocked`) brings it further away.
+const CLOSE: f32 = 0.5;
+const EXPLAINED: f32 = 0.03;
+/// Readings whose words are looked at so.
+const EXPLAINING: usize = 8;
+/// Readings that are compared with the question as a whole, and steps of one.
+const COMPARED: usize = 200;
+const MAX_STEPS: usize = 12;
+/// A difference of so much between two cosines is one.
+const UNIT: f32 = 0.1;
 /// The least probability at which a way accounts for the words that say nothing else.
 const SURE: f32 = 0.05;
 
@@ -54,114 +63,13 @@ struct Fit {
     log: f32,
 }
 
-/// The phrase of each step of a graph as a vector of length 1, both ways.
-pub(super) struct Phrases {
-    encoder: Arc<dyn Encoder>,
-    /// Along the first relation, against it, along the second.
-    rows: Vec<f32>,
-}
-
-impl fmt::Debug for Phrases {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Phrases({})", self.encoder.name())
-    }
-}
-
-impl Phrases {
-    pub(super) fn new(
-        graph: &dyn Graph,
-        schema: &Schema,
-        encoder: Arc<dyn Encoder>,
-    ) -> Result<Self> {
-        let own = schema.relations.len() - schema.mediated.len();
-        let mut phrases = Vec::with_capacity(2 * own);
-        for id in 0..own {
-            let relation = RelationId(id as u32);
-            phrases.push(phrase((relation, true), graph, schema)?);
-            phrases.push(phrase((relation, false), graph, schema)?);
-        }
-        let texts: Vec<&str> = phrases.iter().map(String::as_str).collect();
-        let mut rows = encoder.encode(&texts)?.values().to_vec();
-        for row in rows.chunks_mut(encoder.dim()) {
-            normalise(row);
-        }
-        let mut phrases = Self { encoder, rows };
-        for &[first, second] in &schema.mediated {
-            let back = |step: Step| (step.0, !step.1);
-            for way in [[first, second], [back(second), back(first)]] {
-                let row = phrases.of(&way);
-                phrases.rows.extend(row);
-            }
-        }
-        Ok(phrases)
-    }
-
-    /// The vector of some steps.
-    fn of(&self, way: &[Step]) -> Vec<f32> {
-        let dim = self.encoder.dim();
-        let mut sum = vec![0.0; dim];
-        for &(relation, forward) in way {
-            let at = (2 * relation.index() + usize::from(!forward)) * dim;
-            let row = &self.rows[at..at + dim];
-            sum.iter_mut().zip(row).for_each(|(s, v)| *s += v);
-        }
-        normalise(&mut sum);
-        sum
-    }
-
-    fn question(&self, text: &str) -> Result<Vec<f32>> {
-        let mut row = self.encoder.encode_queries(&[text])?.row(0).to_vec();
-        normalise(&mut row);
-        Ok(row)
-    }
-
-    /// How much nearer to a question each step is than steps are on the whole, along and against
-    /// each relation.
-    pub(super) fn fits(&self, question: &str) -> Result<Vec<f32>> {
-        let question = self.question(question)?;
-        let rows = self.rows.chunks(self.encoder.dim());
-        let mut cosines: Vec<f32> = rows.map(|row| dot(row, &question)).collect();
-        let mean = cosines.iter().sum::<f32>() / cosines.len().max(1) as f32;
-        cosines.iter_mut().for_each(|c| *c -= mean);
-        Ok(cosines)
-    }
-}
-
-fn normalise(row: &mut [f32]) {
-    let length = dot(row, row).sqrt();
-    if length > 0.0 {
-        row.iter_mut().for_each(|v| *v /= length);
-    }
-}
-
-/// A step in words: `population of the state`, `river with flows through`.
-fn phrase(step: Step, graph: &dyn Graph, schema: &Schema) -> Result<String> {
-    let (relation, forward) = step;
-    let label = graph.relation_label(relation)?;
-    // `people.person.place_of_birth`
-    let mut parts = label.rsplit('.').filter(|part| !part.is_empty());
-    let (name, of) = match label.matches('.').count() >= 2 && !label.contains(' ') {
-        true => (
-            opened(parts.next().unwrap_or(&label)),
-            parts.next().map(opened),
-        ),
-        false => (opened(&label), None),
-    };
-    let class = schema.relation(relation).domain.first();
-    let of = match class {
-        Some(&(class, _)) => {
-            let entity = schema.classes[class as usize].entity;
-            Some(opened(&graph.entity_label(entity)?).to_lowercase())
-        }
-        None => of.map(|of| of.to_lowercase()),
-    };
-    let name = name.to_lowercase();
-    Ok(match (of, forward) {
-        (Some(of), true) => format!("{name} of the {of}"),
-        (None, true) => format!("{name} of it"),
-        (Some(of), false) => format!("{of} with {name}"),
-        (None, false) => format!("it is {name} of"),
-    })
+/// What the word of a slot says.
+#[derive(Clone, Default)]
+struct Spoken {
+    /// It is a word of English.
+    is_known: bool,
+    /// It is a word of these relations.
+    relations: Vec<RelationId>,
 }
 
 /// A name with its ways, the likeliest first.
@@ -174,16 +82,25 @@ struct Around<'a> {
 impl Search<'_> {
     /// Compares the question, but for its names, with each step.
     pub(super) fn compare_steps(&mut self, found: &[Anchor]) -> Result<()> {
+        for anchor in found {
+            if matches!(&anchor.cat, Cat::Set { node, .. } if self.is_named(*node))
+                && !is_doubtful(anchor)
+            {
+                self.named[anchor.words.0..anchor.words.1].fill(true);
+            }
+        }
+        self.question = self.encode(self.marked(None))?;
+        self.fits = self.phrases.fits(&self.question);
+        Ok(())
+    }
+
+    /// The question with its names marked, and without one of its words.
+    fn marked(&self, without: Option<usize>) -> String {
         let mut text = String::new();
         let mut end = 0;
-        for at in 0..self.words.all.len() {
-            let named = |a: &&Anchor| {
-                (a.words.0..a.words.1).contains(&at)
-                    && matches!(&a.cat, Cat::Set { node, .. } if self.is_named(*node))
-                    && !is_doubtful(a)
-            };
-            let word = &self.words.all[at];
-            match found.iter().any(|a| named(&a)) {
+        for (at, word) in self.words.all.iter().enumerate() {
+            match self.named[at] {
+                _ if without == Some(at) => {}
                 true if text.ends_with(MARK) => {}
                 true => {
                     text.push_str(&self.words.text[end..word.start]);
@@ -193,8 +110,89 @@ impl Search<'_> {
             }
             end = word.end;
         }
-        self.fits = self.phrases.fits(&text)?;
+        text
+    }
+
+    /// Compares the question, but for its names, with all steps of each reading together.
+    pub(super) fn compare_wholes(
+        &mut self,
+        readings: &mut [Reading],
+        anchors: &[Anchor],
+    ) -> Result<()> {
+        // where things have classes, what words say by themselves counts for more
+        let (fits, none) = match self.schema.is_untyped {
+            true => (F::whole_fits, F::whole_none),
+            false => (F::whole_fits_typed, F::whole_none_typed),
+        };
+        for reading in readings.iter_mut().take(COMPARED) {
+            let own = match self.whole(reading.node) {
+                None => vec![(none, 1.0)],
+                Some(whole) => vec![(fits, dot(&whole, &self.question) / UNIT)],
+            };
+            self.add(reading, own);
+        }
+        readings.sort_by(|a, b| b.score.total_cmp(&a.score));
+        let mut is_said = vec![false; self.words.slots.len()];
+        for anchor in anchors.iter().filter(|anchor| !is_soft(anchor)) {
+            is_said[anchor.slots.0..anchor.slots.1].fill(true);
+        }
+        for reading in readings.iter_mut().take(EXPLAINING) {
+            let unused = |slot: &usize| {
+                let skip = self.skip[*slot];
+                reading.skipped & 1 << slot != 0
+                    && matches!(skip, F::skip_unknown | F::skip_word)
+                    && !is_said[*slot]
+            };
+            let unused: Vec<usize> = (0..is_said.len()).filter(unused).collect();
+            let Some(whole) = self.whole(reading.node).filter(|_| !unused.is_empty()) else {
+                continue;
+            };
+            let cosine = dot(&whole, &self.question);
+            if cosine < CLOSE {
+                continue;
+            }
+            for slot in unused {
+                let at = self.words.slots[slot];
+                let without = self.encode(self.marked(Some(at)))?;
+                if cosine - dot(&whole, &without) >= EXPLAINED {
+                    reading.skipped &= !(1 << slot);
+                    let own = vec![(self.skip[slot], -1.0), (F::explained, 1.0)];
+                    self.add(reading, own);
+                }
+            }
+        }
+        readings.sort_by(|a, b| b.score.total_cmp(&a.score));
         Ok(())
+    }
+
+    /// The vector of all steps of a node, where it has some.
+    fn whole(&self, node: Id) -> Option<Vec<f32>> {
+        let steps = self.all_steps(node);
+        (!steps.is_empty()).then(|| self.phrases.of(&steps))
+    }
+
+    /// The steps of a node, those of its parts among them.
+    pub(super) fn all_steps(&self, node: Id) -> Vec<Step> {
+        let mut steps = Vec::new();
+        self.arena.steps(node, MAX_STEPS, &mut steps);
+        steps
+    }
+
+    fn add(&self, reading: &mut Reading, own: Own) {
+        reading.score += self.weigh(&own);
+        let parts = [Some(Rc::clone(&reading.derivation)), None];
+        reading.derivation = Rc::new(Derivation { parts, own });
+    }
+
+    /// The vector of a question in which names are marked; kept, for the things of one name give
+    /// the same.
+    fn encode(&mut self, text: String) -> Result<Rc<[f32]>> {
+        if let Some((_, kept)) = self.encoded.iter().find(|(of, _)| *of == text) {
+            return Ok(Rc::clone(kept));
+        }
+        let row: Rc<[f32]> = self.phrases.question(&text)?.into();
+        self.encoded.push((text, Rc::clone(&row)));
+        Ok(row)
     }
 
     /// How well a step fits the whole question; a relation, the way that fits better.
@@ -216,10 +214,19 @@ impl Search<'_> {
         if self.is_yes_no {
             return Ok(readings);
         }
-        let mut known = vec![false; self.words.slots.len()];
+        let mut spoken: Vec<Spoken> = vec![Spoken::default(); self.words.slots.len()];
         if self.schema.is_untyped {
-            for (known, &at) in known.iter_mut().zip(&self.words.slots) {
-                *known = self.near.knows(&self.words.all[at].lower)?;
+            for (spoken, &at) in spoken.iter_mut().zip(&self.words.slots) {
+                spoken.is_known = self.near.knows(&self.words.all[at].lower)?;
+            }
+        }
+        for anchor in anchors {
+            if let Cat::Relation(relation) = anchor.cat
+                && !is_soft(anchor)
+            {
+                for slot in anchor.slots.0..anchor.slots.1 {
+                    spoken[slot].relations.push(relation);
+                }
             }
         }
         let mut names: Vec<(&Anchor, Id, f32)> = Vec::new();
@@ -241,7 +248,7 @@ impl Search<'_> {
         for name in &around {
             for fit in name.ways.iter().take(ALONE) {
                 let node = self.along(&fit.way, name.node)?;
-                self.matched_reading(node, &[(name, fit)], &known, &mut readings)?;
+                self.matched_reading(node, &[(name, fit)], &spoken, &mut readings)?;
             }
         }
         for (at, first) in around.iter().enumerate() {
@@ -256,7 +263,7 @@ impl Search<'_> {
                         let right = self.along(&two.way, second.node)?;
                         let both = self.arena.add(Node::And(left, right))?;
                         let names = [(first, one), (second, two)];
-                        self.matched_reading(both, &names, &known, &mut readings)?;
+                        self.matched_reading(both, &names, &spoken, &mut readings)?;
                     }
                 }
             }
@@ -273,12 +280,12 @@ impl Search<'_> {
         Ok(node)
     }
 
-    /// A reading of some names, each with a way; `known` says which slots' words are English.
+    /// A reading of some names, each with a way.
     fn matched_reading(
         &mut self,
         node: Id,
         names: &[(&Around<'_>, &Fit)],
-        known: &[bool],
+        spoken: &[Spoken],
         readings: &mut Vec<Reading>,
     ) -> Result<()> {
         let Meaning::Set(members) = self.arena.meaning(node)? else {
@@ -292,7 +299,7 @@ impl Search<'_> {
             return Ok(());
         }
         let mut own: Own = vec![(F::matched, names.len() as f32)];
-        // where things have classes, what people ask for has a word
+        // where things have classes, most of what people ask for has a word
         let mut sure = self.schema.is_untyped;
         for (name, fit) in names {
             own.extend(&name.anchor.own);
@@ -305,33 +312,44 @@ impl Search<'_> {
         if names.len() > 1 {
             own.push((F::and, 1.0));
         }
-        let counts = |slot: usize| {
-            let at = self.words.slots[slot];
-            let said =
-                |p: &super::tokens::Phrase| p.op == Op::Count && (p.from..p.to).contains(&at);
+        let counts = |at: &usize| {
+            let said = |p: &super::tokens::Phrase| p.op == Op::Count && (p.from..p.to).contains(at);
             self.words.phrases.iter().any(said)
         };
+        let counts: Vec<bool> = self.words.slots.iter().map(counts).collect();
         let (mut skipped, mut is_count) = (0, false);
-        for (slot, is_known) in known.iter().enumerate() {
+        let is_followed = |relation: &RelationId| {
+            let along = |fit: &Fit| fit.way.iter().any(|step| step.0 == *relation);
+            names.iter().any(|(_, fit)| along(fit))
+        };
+        for (slot, spoken) in spoken.iter().enumerate() {
             let inside = |(name, _): &(&Around<'_>, &Fit)| {
                 (name.anchor.slots.0..name.anchor.slots.1).contains(&slot)
             };
             if names.iter().any(inside) {
                 continue;
             }
-            if counts(slot) {
+            if counts[slot] {
                 is_count = true;
                 continue;
             }
-            match self.skip[slot] {
-                skip @ (F::skip_name | F::skip_number | F::skip_operator) => {
+            let skip = self.skip[slot];
+            match skip {
+                F::skip_name | F::skip_number | F::skip_operator => {
                     own.push((skip, 1.0));
                     skipped |= 1 << slot;
                 }
                 F::skip_silent | F::skip_asking => {}
                 // a word that is none of English says something that no phrase does
-                _ if sure && *is_known => own.push((F::matched_word, 1.0)),
-                skip => {
+                _ if sure && spoken.is_known => {
+                    own.push((F::matched_word, 1.0));
+                    if spoken.relations.iter().any(is_followed) {
+                        own.push((F::matched_said, 1.0));
+                    } else if !spoken.relations.is_empty() {
+                        own.push((F::matched_other, 1.0));
+                    }
+                }
+                _ => {
                     own.push((skip, 1.0));
                     skipped |= 1 << slot;
                 }
@@ -370,7 +388,7 @@ impl Search<'_> {
         let (start, end) = (self.words.all[from].start, self.words.all[to - 1].end);
         let text = &self.words.text;
         let text = format!("{}{MARK}{}", &text[..start], &text[end..]);
-        let question = self.phrases.question(&text)?;
+        let question = self.encode(text)?;
         let phrases = self.phrases;
         let fit = |way: Way, is_long| {
             let log = dot(&question, &phrases.of(&way)) / TEMPERATURE;
@@ -412,6 +430,12 @@ impl Search<'_> {
         found.sort_by(best);
         Ok(found)
     }
+}
+
+/// Whether a word only comes near to what it stands for.
+fn is_soft(anchor: &Anchor) -> bool {
+    let soft = |(f, _): &(F, f32)| matches!(f, F::relation_soft | F::class_soft);
+    anchor.own.iter().any(soft)
 }
 
 /// The ways around some things: a step, or two through a node that nobody names.

@@ -8,13 +8,16 @@ mod close;
 mod features;
 mod fit;
 mod joins;
+mod kept;
 mod lang;
+mod learn;
 mod matched;
 mod measures;
 mod mediators;
 mod near;
 mod numbers;
 mod operators;
+mod phrases;
 mod rules;
 mod schema;
 mod tokens;
@@ -25,7 +28,7 @@ mod write;
 use std::sync::Arc;
 use std::time::Duration;
 
-use wherefore_graph::{EntityId, Graph};
+use wherefore_graph::{EntityId, Graph, RelationId};
 use wherefore_model::Encoder;
 
 use self::arena::{Meaning, Node};
@@ -33,9 +36,11 @@ use self::chart::{Reading, Search};
 use self::features::Feature;
 pub use self::features::Weights;
 pub use self::fit::{Candidate, Example, Fitting, fit};
+pub use self::kept::LearnedPhrases;
 use self::lang::{Op, english};
-use self::matched::Phrases;
+pub use self::learn::{Asked, Learning};
 use self::near::Near;
+use self::phrases::Phrases;
 use self::schema::Schema;
 pub(crate) use self::schema::by_relation;
 use self::tokens::{MAX_SLOTS, Phrase, Words};
@@ -59,20 +64,27 @@ pub struct Known {
 
 impl Known {
     /// Reads the graph's classes and relations; words that are none of theirs are compared with
-    /// them by the encoder, and whole questions by the matcher.
+    /// them by the encoder, and whole questions by the matcher, or with phrases that were learned
+    /// for the graph.
     pub fn new(
         graph: &dyn Graph,
         encoder: Arc<dyn Encoder>,
         matcher: Arc<dyn Encoder>,
+        learned: Option<&LearnedPhrases>,
     ) -> Result<Self> {
         let schema = Schema::new(graph, english())?;
         let near = Near::new(graph, &schema, encoder)?;
-        let phrases = Phrases::new(graph, &schema, matcher)?;
+        let phrases = Phrases::new(graph, &schema, matcher, learned)?;
         Ok(Self {
             schema,
             near,
             phrases,
         })
+    }
+
+    /// Phrases of the graph's steps, learned from questions over it.
+    pub fn learn(&self, asked: &[Asked], how: Learning) -> Result<LearnedPhrases> {
+        self.phrases.learned(asked, &self.schema, how)
     }
 }
 
@@ -106,6 +118,10 @@ pub struct Proposal {
     pub passed_over: Vec<String>,
     /// What it was weighed by.
     pub features: Vec<f32>,
+    /// The steps that it takes: a relation, and whether from head to tail.
+    pub steps: Vec<(RelationId, bool)>,
+    /// The vector of the question, names marked.
+    pub question: Arc<[f32]>,
 }
 
 impl Proposal {
@@ -151,11 +167,19 @@ pub fn read(
     let mut search = Search::new(graph, known, lang, weights, words, time);
     let anchors = search.anchors(links)?;
     let readings = search.readings(&anchors)?;
+    let asked: Arc<[f32]> = Arc::from(&*search.question);
     let numbered = (1..).zip(&readings);
-    numbered.map(|(n, r)| proposal(&mut search, r, n)).collect()
+    numbered
+        .map(|(n, r)| proposal(&mut search, r, n, &asked))
+        .collect()
 }
 
-fn proposal(search: &mut Search<'_>, reading: &Reading, number: usize) -> Result<Proposal> {
+fn proposal(
+    search: &mut Search<'_>,
+    reading: &Reading,
+    number: usize,
+    question: &Arc<[f32]>,
+) -> Result<Proposal> {
     let came = match search.arena.meaning(reading.node)? {
         Meaning::Set(all) => Came::Entities(all.to_vec()),
         Meaning::Number(number) => Came::Number(number),
@@ -202,5 +226,7 @@ fn proposal(search: &mut Search<'_>, reading: &Reading, number: usize) -> Result
         unused,
         passed_over,
         features: reading.derivation.features(),
+        steps: search.all_steps(reading.node),
+        question: Arc::clone(question),
     })
 }

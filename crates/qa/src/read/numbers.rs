@@ -36,6 +36,19 @@ impl Search<'_> {
                 };
                 made.push((Cat::Filter(by, *is, *n), vec![(F::compare_relation, 1.0)]));
             }
+            // `bigger than 5 hectares`, where that is a word of the measure
+            (
+                Cat::FilterDegree {
+                    greater,
+                    than,
+                    is_number: true,
+                    ..
+                },
+                Cat::Relation(r),
+            ) if self.schema.relation(*r).kind.is_measure() => {
+                let filter = Cat::Filter(Measure::of(*r), comparative(*greater), *than);
+                made.push((filter, vec![(F::compare_relation, 1.0)]));
+            }
             // `lasted more than 100 days`, where both words are the duration's
             (Cat::Relation(r), Cat::Filter(by, ..)) if *by == Measure::of(*r) => {
                 made.push((b.clone(), vec![(F::merged, 1.0)]));

@@ -32,7 +32,7 @@ pub use mention::label_span;
 pub use neighbourhood::{Neighbourhood, NeighbourhoodConfig};
 pub use network::{DistanceMlp, NetworkConfig, NetworkRetriever, Pna, QrGat};
 pub use overlap::{Overlap, OverlapConfig};
-pub use read::{Read, ReadConfig};
+pub use read::{PHRASES_FILE, Read, ReadConfig, WEIGHTS_FILE};
 pub use relation_plan::{RelationPlan, RelationPlanConfig};
 pub use relation_walk::{RelationWalk, RelationWalkConfig};
 pub use similarity::{Similarity, SimilarityConfig};

@@ -22,7 +22,7 @@ use crate::error::{Error, Result};
 use crate::link::Link;
 use crate::per_graph::PerGraph;
 use crate::question::Question;
-use crate::read::{Known, Proposal, Weights, by_relation, is_here, read};
+use crate::read::{Known, LearnedPhrases, Proposal, Weights, by_relation, is_here, read};
 
 /// β: how much a better score speaks for a reading.
 const SHARPNESS: f32 = 1.0;
@@ -30,6 +30,11 @@ const SHARPNESS: f32 = 1.0;
 const ALTERNATIVES: usize = 4;
 /// Relations of a topic that are named where a word fits none of them.
 const NAMED_RELATIONS: usize = 12;
+
+/// What `wherefore adapt` writes into its folder.
+pub const WEIGHTS_FILE: &str = "weights.toml";
+/// The phrases that it learned, where it learned some.
+pub const PHRASES_FILE: &str = "phrases";
 
 /// Settings of [`Read`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,7 +50,8 @@ pub struct ReadConfig {
     pub encoder: String,
     /// The encoder that compares the whole question with relations.
     pub matcher: String,
-    /// A file of weights that `wherefore train read` wrote; none: those that are shipped.
+    /// A file of weights that `wherefore train read` wrote, or a folder that `wherefore adapt`
+    /// wrote; none: the weights that are shipped.
     pub weights: Option<PathBuf>,
 }
 
@@ -56,7 +62,7 @@ impl Default for ReadConfig {
             time_limit_ms: 2000,
             max_rows: 200_000,
             encoder: "static".into(),
-            matcher: "static".into(),
+            matcher: "matcher".into(),
             weights: None,
         }
     }
@@ -68,6 +74,7 @@ pub struct Read {
     encoder: Arc<dyn Encoder>,
     matcher: Arc<dyn Encoder>,
     weights: Weights,
+    learned: Option<LearnedPhrases>,
     known: PerGraph<Known>,
 }
 
@@ -86,14 +93,24 @@ impl Read {
                 });
             }
         }
-        let weights = match &config.weights {
-            None => Weights::shipped().clone(),
-            Some(path) => Weights::load(path)?,
+        let matcher = encode::open(&config.matcher)?;
+        let (weights, learned) = match &config.weights {
+            None => (Weights::shipped().clone(), None),
+            Some(path) if path.is_dir() => {
+                let phrases = path.join(PHRASES_FILE);
+                let learned = match phrases.exists() {
+                    true => Some(LearnedPhrases::load(&phrases, &*matcher)?),
+                    false => None,
+                };
+                (Weights::load(&path.join(WEIGHTS_FILE))?, learned)
+            }
+            Some(path) => (Weights::load(path)?, None),
         };
         Ok(Self {
             encoder: encode::open(&config.encoder)?,
-            matcher: encode::open(&config.matcher)?,
+            matcher,
             weights,
+            learned,
             config,
             known: PerGraph::default(),
         })
@@ -164,7 +181,8 @@ impl Retriever for Read {
         }
         let known = self.known.get(graph, || {
             let matcher = Arc::clone(&self.matcher);
-            Known::new(graph, Arc::clone(&self.encoder), matcher)
+            let encoder = Arc::clone(&self.encoder);
+            Known::new(graph, encoder, matcher, self.learned.as_ref())
         })?;
         let time = Duration::from_millis(self.config.time_limit_ms);
         let readings = read(question, links, graph, &known, &self.weights, time)?;

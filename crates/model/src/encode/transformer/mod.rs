@@ -10,6 +10,7 @@
 //! | [`mpnet`] | `mpnet` | all-mpnet-base-v2, multi-qa-mpnet |
 //! | [`gte`] | `new` | gte-base/large-en-v1.5, gte-multilingual-base |
 //! | [`qwen3`] | `qwen3` | Qwen3-Embedding |
+//! | [`compact`] | one file | the matcher that is built in |
 //!
 //! Departures from sentence-transformers: texts of a batch lie end to end, so there is no padding
 //! and no mask; rows always have length 1. bf16 halves the memory of the weights; sums stay in f32.
@@ -17,6 +18,7 @@
 mod attention;
 mod batch;
 mod bert;
+pub(super) mod compact;
 pub(crate) mod files;
 mod gte;
 mod mpnet;
@@ -33,6 +35,7 @@ use serde::Deserialize;
 
 use self::batch::{Batch, batches};
 use self::files::{SentenceConfig, read_config};
+use self::ops::gather;
 use self::tokens::Tokens;
 use super::{Embeddings, Encoder, TokenStates, normalise};
 use crate::{Error, Result};

@@ -18,37 +18,77 @@ use rayon::prelude::*;
 use serde::Deserialize;
 
 use crate::encode::simd::{gelu, gelu_tanh, silu, sum_by};
+use crate::tensor::panels::Panels;
 
 /// Rows that one thread takes at a time: enough to outweigh the hand-over.
 const ROWS: usize = 16;
 
 /// `y = x·Wᵀ`, whose bias `b` is added by the operation that follows.
 pub(super) struct Linear {
-    weight: Tensor, // [out, in]
+    weight: Weight,
     pub(super) bias: Vec<f32>,
+}
+
+enum Weight {
+    /// `[out, in]`
+    Whole(Tensor),
+    Packed(Panels),
 }
 
 impl Linear {
     /// `bias` may be empty.
     pub(super) fn new(weight: Tensor, bias: Vec<f32>) -> Self {
+        let weight = Weight::Whole(weight);
+        Self { weight, bias }
+    }
+
+    /// Rows of `[out, in]` numbers, packed once: a few tokens are multiplied with them faster than
+    /// with a whole matrix.
+    pub(super) fn packed(rows: &[f32], input: usize, bias: Vec<f32>) -> Self {
+        let weight = Weight::Packed(Panels::new(rows, input, 0..input));
         Self { weight, bias }
     }
 
     /// One product in place of several with the same input: their outputs lie side by side.
     pub(super) fn stacked(parts: Vec<Linear>) -> Result<Self> {
-        let weights: Vec<_> = parts.iter().map(|part| &part.weight).collect();
-        Ok(Self {
-            weight: Tensor::cat(&weights, 0)?,
-            bias: parts.into_iter().flat_map(|part| part.bias).collect(),
-        })
+        let mut weights = Vec::new();
+        for part in &parts {
+            match &part.weight {
+                Weight::Whole(weight) => weights.push(weight),
+                Weight::Packed(_) => {
+                    candle_core::bail!("weights are stacked before they are packed")
+                }
+            }
+        }
+        let weight = Tensor::cat(&weights, 0)?;
+        let bias = parts.into_iter().flat_map(|part| part.bias).collect();
+        Ok(Self::new(weight, bias))
     }
 
     /// `[tokens, in]` to `[tokens, out]`, without the bias.
     pub(super) fn product(&self, x: &Tensor) -> Result<Tensor> {
-        match self.weight.dtype() {
-            DType::F32 => x.matmul(&self.weight.t()?),
-            _ => x.matmul(&self.weight.to_dtype(DType::F32)?.t()?),
+        match &self.weight {
+            Weight::Packed(panels) => x.apply_op1_no_bwd(&Packed(panels)),
+            Weight::Whole(weight) if weight.dtype() == DType::F32 => x.matmul(&weight.t()?),
+            Weight::Whole(weight) => x.matmul(&weight.to_dtype(DType::F32)?.t()?),
         }
+    }
+}
+
+struct Packed<'a>(&'a Panels);
+
+impl CustomOp1 for Packed<'_> {
+    fn name(&self) -> &'static str {
+        "packed"
+    }
+
+    fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
+        let (tokens, width) = layout.shape().dims2()?;
+        let x = values(storage, layout)?;
+        let mut y = vec![0.0; tokens * self.0.outputs()];
+        self.0
+            .product(|row| &x[row * width..(row + 1) * width], &mut y);
+        Ok((CpuStorage::F32(y), (tokens, self.0.outputs()).into()))
     }
 }
 

@@ -65,8 +65,13 @@ impl Tokens {
             });
         }
         let text = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
+        Self::word_pieces(&path, &text, longest)
+    }
+
+    /// A vocabulary of WordPiece tokens, one a line; texts are cut after `longest` tokens.
+    pub(super) fn word_pieces(path: &Path, text: &str, longest: usize) -> Result<Self> {
         let bad = |reason: String| Error::BadTokenizer {
-            path: path.clone(),
+            path: path.to_owned(),
             reason,
         };
         let pieces = WordPiece::new(text.lines(), "[UNK]").map_err(bad)?;
@@ -83,7 +88,7 @@ impl Tokens {
                 last,
                 longest,
             },
-            path,
+            path: path.to_owned(),
         })
     }
 
