@@ -28,8 +28,8 @@ use crate::aside;
 use crate::draft::{DraftOptions, draft};
 use crate::error::{Error, Result};
 use crate::questions::GoldQuestion;
-use crate::train::{ReadTrainConfig, Settings};
 use crate::train::reading::{ReadRound, Taught, fitted, right};
+use crate::train::{ReadTrainConfig, Settings};
 
 /// Every so many questions, one is kept aside.
 const KEPT_ASIDE: usize = 5;
@@ -521,17 +521,20 @@ mod tests {
         };
         let own = draft(&graph, &options).unwrap();
         let start = Weights::shipped();
-        let adapted = adapt(&graph, own, start, None, &config, |_, _, _| {}).unwrap();
+        let adapted = adapt(&graph, own.clone(), start, None, &config, |_, _, _| {}).unwrap();
         let kinds: Vec<&str> = adapted.judged.iter().map(|j| j.kind).collect();
         assert_eq!(kinds, ["own", "drafted"]);
         let folder = tempfile::tempdir().unwrap();
         let out = folder.path().join("ckpt");
         save(&out, &adapted, &config, Duration::ZERO).unwrap();
-        let mut config = wherefore::PipelineConfig::of_checkpoint(&out).unwrap();
-        if let wherefore::config::RetrieverConfig::Read(read) = &mut config.retrieve {
-            read.matcher = "static".into();
-        }
-        let answer = config.build().unwrap().ask("who directed Alien", &graph);
-        assert!(answer.is_ok());
+        let config = wherefore::PipelineConfig::of_checkpoint(&out).unwrap();
+        let pipeline = config.build().unwrap();
+        let is_right = |question: &&GoldQuestion| {
+            let asked = question.without_topics();
+            let answer = pipeline.answer(&asked, &graph, &mut ()).unwrap();
+            let names: HashSet<&str> = answer.answers.iter().map(|a| a.name.as_str()).collect();
+            names == question.answers.iter().map(|a| a.name.as_str()).collect()
+        };
+        assert!(own.iter().filter(is_right).count() > own.len() / 2);
     }
 }

@@ -376,6 +376,9 @@ impl PipelineConfig {
             }
         };
         config.set_model(model);
+        if let RetrieverConfig::Read(config) = &mut config.retrieve {
+            config.matcher = description.encoder.name;
+        }
         Ok(config)
     }
 

@@ -91,22 +91,29 @@ pub(crate) fn run(args: &Adapt, output: &Output) -> anyhow::Result<Exit> {
     let until = Instant::now() + Duration::from_secs(60 * u64::from(args.minutes));
     let model = model.as_deref().map(|model| (model, until));
     let mut bar: Option<(&'static str, Progress)> = None;
-    let adapted = adapt::adapt(graph.as_ref(), own, &start, model, &config, |at, done, total| {
-        let label = match at {
-            Stage::Rewording => "rewording",
-            Stage::Judging => "judging",
-            Stage::Phrases => "learning phrases",
-            Stage::Weights => "learning weights",
-        };
-        if bar.as_ref().is_none_or(|(of, _)| *of != label) {
-            // one bar ends before the next begins
-            bar = None;
-            bar = Some((label, Progress::begin(label, output)));
-        }
-        if let Some((_, bar)) = &bar {
-            bar.at(done as u64, Some(total as u64), Unit::Count("questions"));
-        }
-    })?;
+    let adapted = adapt::adapt(
+        graph.as_ref(),
+        own,
+        &start,
+        model,
+        &config,
+        |at, done, total| {
+            let label = match at {
+                Stage::Rewording => "rewording",
+                Stage::Judging => "judging",
+                Stage::Phrases => "learning phrases",
+                Stage::Weights => "learning weights",
+            };
+            if bar.as_ref().is_none_or(|(of, _)| *of != label) {
+                // one bar ends before the next begins
+                bar = None;
+                bar = Some((label, Progress::begin(label, output)));
+            }
+            if let Some((_, bar)) = &bar {
+                bar.at(done as u64, Some(total as u64), Unit::Count("questions"));
+            }
+        },
+    )?;
     drop(bar);
     let took = begun.elapsed();
     adapt::save(&args.out, &adapted, &config, took)

@@ -59,7 +59,7 @@ pub struct ReadTrainConfig {
 impl Default for ReadTrainConfig {
     fn default() -> Self {
         Self {
-            rounds: 4,
+            rounds: 6,
             hold: 1.5e-3,
             steps: 200,
             rate: 0.03,
@@ -222,6 +222,7 @@ pub(crate) fn fitted(
                     examples.push(Example {
                         candidates: judged,
                         weight: rare * cheap,
+                        is_untyped: taught.known.is_untyped(),
                     });
                 }
             }

@@ -187,7 +187,7 @@ pub(super) struct Search<'g> {
     pub(super) near: &'g Near,
     pub(super) phrases: &'g Phrases,
     pub(super) graph: &'g dyn Graph,
-    pub(super) weights: &'g Weights,
+    pub(super) weights: &'g [f32],
     pub(super) arena: Arena<'g>,
     pub(super) words: Words,
     /// Whether it begins as a question of yes or no does.
@@ -250,7 +250,7 @@ impl<'g> Search<'g> {
             near: &known.near,
             phrases: &known.phrases,
             graph,
-            weights,
+            weights: weights.values(known.schema.is_untyped),
             arena: Arena::new(graph, &known.schema),
             is_yes_no,
             asked: Vec::new(),
@@ -271,7 +271,7 @@ impl<'g> Search<'g> {
     }
 
     pub(super) fn weigh(&self, own: &[(Feature, f32)]) -> f32 {
-        own.iter().map(|&(f, v)| self.weights.of(f) * v).sum()
+        own.iter().map(|&(f, v)| self.weights[f as usize] * v).sum()
     }
 
     fn anchored(&self, anchor: &Anchor) -> Item {

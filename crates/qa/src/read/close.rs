@@ -96,6 +96,14 @@ impl Search<'_> {
                     closed.push((node, vec![(F::subject_unsaid, 1.0)]));
                 }
             }
+            // `what is the average crew size`
+            Cat::Aggregated(aggregate, relation) if !self.is_yes_no => {
+                let by = Measure::of(*relation);
+                if let Some(of) = self.whoever(&by)? {
+                    let value = self.arena.add(Node::Of(*aggregate, of, by))?;
+                    closed.push((value, vec![(F::subject_unsaid, 1.0)]));
+                }
+            }
             Cat::Top(greatest, by, ranked) if !self.is_yes_no => {
                 if let Some(of) = self.whoever(by)? {
                     let node = Node::Top(of, by.clone(), *greatest, *ranked);

@@ -35,7 +35,7 @@ features! {
     join_s_by_along, join_s_by_against, join_s_in_along, join_s_in_against,
     join_s_with_along, join_s_with_against,
     // unspoken ways
-    bridge, bridge_hop, bridge_rare, bridge_fits, bridge_left, bridge_alike, join_bridge, detour, detour_said, sharing, join_apart, join_after_phrase, attached_far, noun_against, picked_against,
+    bridge, bridge_hop, bridge_rare, bridge_fits, bridge_unsaid, bridge_left, bridge_alike, join_bridge, detour, detour_said, sharing, join_apart, join_after_phrase, attached_far, noun_against, picked_against,
     // sets with sets
     and, apposition, open, merged, merged_apart, confirmed, said_twice, conjunction_and, conjunction_or, conjunction_union, pair_and,
     except, under,
@@ -52,14 +52,18 @@ features! {
     // the question as a whole beside a way
     matched, matched_far, matched_long, matched_word, matched_said, matched_other,
     // all steps of a reading beside the question as a whole
-    whole_fits, whole_none, whole_fits_typed, whole_none_typed, explained,
+    whole_fits, whole_none, explained,
     // the whole
     answer_is_name, answer_is_around, answer_is_class, truth, truth_missed, order, columns, exists, subject_unsaid,
 }
 
-/// A weight for each feature.
+/// A weight for each feature, for graphs whose things have classes and for those whose have none:
+/// where no class says what a word may stand for, other things speak for a reading.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Weights(Vec<f32>);
+pub struct Weights([Vec<f32>; 2]);
+
+/// The tables of a file of weights.
+const TABLES: [&str; 2] = ["with_classes", "without_classes"];
 
 impl Weights {
     /// The weights that are shipped.
@@ -82,42 +86,62 @@ impl Weights {
             })
     }
 
-    /// Reads a file of lines `feature = weight`. Features that it does not name weigh nothing.
+    /// Reads lines `feature = weight`, in a table for each kind of graph or in none for both.
+    /// Features that are not named weigh nothing.
     pub fn read(text: &str) -> Result<Self, String> {
-        let file: std::collections::BTreeMap<String, f32> =
-            toml::from_str(text).map_err(|e| e.to_string())?;
-        let mut weights = vec![0.0; NAMES.len()];
-        for (name, weight) in file {
-            let place = NAMES.iter().position(|n| *n == name);
-            let place = place.ok_or_else(|| format!("there is no feature `{name}`"))?;
-            if !weight.is_finite() {
-                return Err(format!("the weight of `{name}` is no number"));
+        let mut file: toml::Table = toml::from_str(text).map_err(|e| e.to_string())?;
+        match TABLES.map(|name| file.remove(name)) {
+            [None, None] => {
+                let both = values(file)?;
+                Ok(Self([both.clone(), both]))
             }
-            weights[place] = weight;
+            [
+                Some(toml::Value::Table(with)),
+                Some(toml::Value::Table(without)),
+            ] if file.is_empty() => Ok(Self([values(with)?, values(without)?])),
+            _ => Err(format!(
+                "it has to have the tables `{}` and nothing else",
+                TABLES.join("` and `")
+            )),
         }
-        Ok(Self(weights))
     }
 
     /// One weight for each feature, in order.
-    pub(super) fn values(&self) -> &[f32] {
-        &self.0
+    pub(super) fn values(&self, is_untyped: bool) -> &[f32] {
+        &self.0[usize::from(is_untyped)]
     }
 
-    pub(super) fn from_values(values: Vec<f32>) -> Self {
+    /// Weights for graphs with classes and for those without.
+    pub(super) fn from_values(values: [Vec<f32>; 2]) -> Self {
         Self(values)
     }
 
     /// The file's text.
     pub fn written(&self) -> String {
-        let lines = NAMES.iter().zip(&self.0);
-        lines
-            .map(|(name, weight)| format!("{name} = {weight:.4}\n"))
-            .collect()
+        let mut text = String::new();
+        for (table, values) in TABLES.iter().zip(&self.0) {
+            text.push_str(&format!("[{table}]\n"));
+            for (name, weight) in NAMES.iter().zip(values) {
+                text.push_str(&format!("{name} = {weight:.4}\n"));
+            }
+        }
+        text
     }
+}
 
-    pub(super) fn of(&self, feature: Feature) -> f32 {
-        self.0[feature as usize]
+/// The weights of one table.
+fn values(table: toml::Table) -> Result<Vec<f32>, String> {
+    let mut weights = vec![0.0; NAMES.len()];
+    for (name, value) in table {
+        let place = NAMES.iter().position(|n| *n == name);
+        let place = place.ok_or_else(|| format!("there is no feature `{name}`"))?;
+        let weight: f32 = value.try_into().map_err(|e| format!("`{name}`: {e}"))?;
+        if !weight.is_finite() {
+            return Err(format!("the weight of `{name}` is no number"));
+        }
+        weights[place] = weight;
     }
+    Ok(weights)
 }
 
 /// How a part came about: what of, and by which features.
@@ -152,7 +176,9 @@ mod tests {
     #[test]
     fn the_shipped_weights_are_read_and_written() {
         let shipped = Weights::shipped();
-        assert!(shipped.of(Feature::skip_name) < 0.0);
+        for is_untyped in [false, true] {
+            assert!(shipped.values(is_untyped)[Feature::skip_name as usize] < 0.0);
+        }
         let again = Weights::read(&shipped.written()).unwrap();
         assert_eq!(&again, shipped);
         assert!(
@@ -161,6 +187,14 @@ mod tests {
                 .contains("nonsense")
         );
         assert!(Weights::read("skip_name = nan").is_err());
+        assert!(Weights::read("skip_name = 'x'").is_err());
+        let both = Weights::read("skip_name = -2").unwrap();
+        assert_eq!(both.values(false), both.values(true));
+        let each = "[with_classes]\nname = 1\n[without_classes]\nname = 2\n";
+        let each = Weights::read(each).unwrap();
+        assert_eq!(each.values(false)[Feature::name as usize], 1.0);
+        assert_eq!(each.values(true)[Feature::name as usize], 2.0);
+        assert!(Weights::read("[with_classes]\nname = 1\n").is_err());
     }
 
     #[test]

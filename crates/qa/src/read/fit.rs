@@ -26,6 +26,8 @@ pub struct Example {
     pub candidates: Vec<Candidate>,
     /// How much it counts.
     pub weight: f32,
+    /// Whether it is about a graph without classes: such graphs have weights of their own.
+    pub is_untyped: bool,
 }
 
 /// How weights are fitted.
@@ -51,8 +53,18 @@ impl Default for Fitting {
 
 /// Weights under which the good readings of each question are likelier than its others.
 pub fn fit(examples: &[Example], start: &Weights, how: Fitting) -> Weights {
-    let begin = start.values().to_vec();
-    let mut w = begin.clone();
+    Weights::from_values([false, true].map(|is_untyped| {
+        let own = examples.iter().filter(|e| e.is_untyped == is_untyped);
+        let own: Vec<&Example> = own.collect();
+        match own.is_empty() {
+            true => start.values(is_untyped).to_vec(),
+            false => fit_kind(&own, start.values(is_untyped), how),
+        }
+    }))
+}
+
+fn fit_kind(examples: &[&Example], begin: &[f32], how: Fitting) -> Vec<f32> {
+    let mut w = begin.to_vec();
     let (mut first, mut second) = (vec![0.0f32; w.len()], vec![0.0f32; w.len()]);
     let total: f32 = examples.iter().map(|e| e.weight).sum::<f32>().max(1e-6);
     for step in 1..=how.steps {
@@ -73,7 +85,7 @@ pub fn fit(examples: &[Example], start: &Weights, how: Fitting) -> Weights {
             }
         }
     }
-    Weights::from_values(w)
+    w
 }
 
 /// What a feature costs at least that may only speak against a reading: to pass over a word is
@@ -132,6 +144,7 @@ mod tests {
         Example {
             candidates: candidates.collect(),
             weight: 1.0,
+            is_untyped: true,
         }
     }
 
@@ -180,21 +193,22 @@ mod tests {
         right[bridge] = 1.0;
         right[skip] = 1.0;
         let rows: &[(&[f32], bool)] = &[(&right, true), (&[], false)];
-        let start = Weights::from_values(vec![0.0; NAMES.len()]);
+        let start = Weights::from_values([(); 2].map(|()| vec![0.0; NAMES.len()]));
         let how = Fitting {
             hold: 0.0,
             ..Fitting::default()
         };
         let fitted = fit(&[example(rows, NAMES.len())], &start, how);
-        assert!(fitted.values()[bridge] > 1.0);
-        assert_eq!(fitted.values()[skip], -1.0);
+        assert!(fitted.values(true)[bridge] > 1.0);
+        assert_eq!(fitted.values(true)[skip], -1.0);
+        assert_eq!(fitted.values(false), start.values(false));
         // questions whose readings are all right, or all wrong, teach nothing
         let all: &[(&[f32], bool)] = &[(&right, true), (&[], true)];
         let none: &[(&[f32], bool)] = &[(&right, false)];
         let how = Fitting::default();
         for rows in [all, none] {
             let fitted = fit(&[example(rows, NAMES.len())], &start, how);
-            assert!(fitted.values()[bridge].abs() < 1e-3);
+            assert!(fitted.values(true)[bridge].abs() < 1e-3);
         }
     }
 }

@@ -19,6 +19,7 @@ struct File {
     person: Vec<String>,
     place_relations: Vec<String>,
     years: Vec<String>,
+    ages: Vec<String>,
     values: Vec<String>,
     yes_no: Vec<String>,
     asking: Vec<String>,
@@ -193,7 +194,9 @@ pub(super) struct Lang {
     participle_ends: Vec<String>,
     pub(super) place_relations: Vec<String>,
     pub(super) years: HashSet<String>,
-    values: HashSet<String>,
+    /// What relations to ages are called.
+    pub(super) ages: HashSet<String>,
+    pub(super) values: HashSet<String>,
     /// Phrases by their first word.
     phrases: HashMap<String, Vec<(Vec<String>, Op)>>,
     /// Stems of what each degree measures.
@@ -238,6 +241,7 @@ impl Lang {
                 .map(|w| stem(w).into_owned())
                 .collect(),
             years: file.years.iter().map(|w| stem(w).into_owned()).collect(),
+            ages: file.ages.iter().map(|w| stem(w).into_owned()).collect(),
             values: file.values.iter().map(|w| stem(w).into_owned()).collect(),
             phrases: HashMap::new(),
             measures: Vec::new(),

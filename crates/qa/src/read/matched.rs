@@ -40,6 +40,11 @@ const TOGETHER: usize = 6;
 /// (`landlocked`) brings it further away.
 const CLOSE: f32 = 0.5;
 const EXPLAINED: f32 = 0.03;
+/// The one verb of a reading whose things are joined by an unspoken way is taken for that way where
+/// the cosine is at least this, and does not rise by more without the verb: `ships that dock at
+/// Berth 1` are those moored there, `ships that burned at Berth 1` are not.
+const CLOSER: f32 = 0.6;
+const NEUTRAL: f32 = -0.025;
 /// Readings whose words are looked at so.
 const EXPLAINING: usize = 8;
 /// Readings that are compared with the question as a whole, and steps of one.
@@ -119,22 +124,25 @@ impl Search<'_> {
         readings: &mut [Reading],
         anchors: &[Anchor],
     ) -> Result<()> {
-        // where things have classes, what words say by themselves counts for more
-        let (fits, none) = match self.schema.is_untyped {
-            true => (F::whole_fits, F::whole_none),
-            false => (F::whole_fits_typed, F::whole_none_typed),
-        };
         for reading in readings.iter_mut().take(COMPARED) {
             let own = match self.whole(reading.node) {
-                None => vec![(none, 1.0)],
-                Some(whole) => vec![(fits, dot(&whole, &self.question) / UNIT)],
+                None => vec![(F::whole_none, 1.0)],
+                Some(whole) => vec![(F::whole_fits, dot(&whole, &self.question) / UNIT)],
             };
             self.add(reading, own);
         }
         readings.sort_by(|a, b| b.score.total_cmp(&a.score));
+        // words of names and classes; words of relations, which may say another one as well
         let mut is_said = vec![false; self.words.slots.len()];
+        let mut is_spoken = is_said.clone();
         for anchor in anchors.iter().filter(|anchor| !is_soft(anchor)) {
-            is_said[anchor.slots.0..anchor.slots.1].fill(true);
+            let side = |node: Id| matches!(self.arena.node(node), Node::Side(..));
+            let of = match anchor.cat {
+                Cat::Relation(_) => &mut is_spoken,
+                Cat::Set { node, .. } if side(node) => &mut is_spoken,
+                _ => &mut is_said,
+            };
+            of[anchor.slots.0..anchor.slots.1].fill(true);
         }
         for reading in readings.iter_mut().take(EXPLAINING) {
             let unused = |slot: &usize| {
@@ -151,10 +159,28 @@ impl Search<'_> {
             if cosine < CLOSE {
                 continue;
             }
+            let features = reading.derivation.features();
+            // a name that may be another, and a word that is not said: one guess too many
+            if features[F::name_unsure as usize] > 0.0 {
+                continue;
+            }
+            // the one word that is left may be the verb of an unspoken way
+            let bridges = features[F::bridge as usize] > 0.0;
+            let alone = unused.len() == 1 && bridges && !self.schema.is_untyped;
+            let alone = alone && !is_spoken[unused[0]];
+            let several = match self.arena.meaning(reading.node)? {
+                Meaning::Set(all) => all.len() > 1,
+                _ => false,
+            };
             for slot in unused {
                 let at = self.words.slots[slot];
+                // `the drummer of the band` is not all of its members
+                if several && self.is_one(at) {
+                    continue;
+                }
                 let without = self.encode(self.marked(Some(at)))?;
-                if cosine - dot(&whole, &without) >= EXPLAINED {
+                let falls = cosine - dot(&whole, &without);
+                if falls >= EXPLAINED || alone && cosine >= CLOSER && falls >= NEUTRAL {
                     reading.skipped &= !(1 << slot);
                     let own = vec![(self.skip[slot], -1.0), (F::explained, 1.0)];
                     self.add(reading, own);
@@ -163,6 +189,12 @@ impl Search<'_> {
         }
         readings.sort_by(|a, b| b.score.total_cmp(&a.score));
         Ok(())
+    }
+
+    /// Whether the word at a place is a noun for one thing: `the drummer`.
+    fn is_one(&self, at: usize) -> bool {
+        let article = at.checked_sub(1).map(|before| &self.words.all[before]);
+        article.is_some_and(|w| w.lower == "the") && !self.words.all[at].lower.ends_with('s')
     }
 
     /// The vector of all steps of a node, where it has some.
@@ -360,6 +392,11 @@ impl Search<'_> {
             return Ok(());
         }
         let node = match is_count {
+            // `how many people work on the ship`, where it has a size of the crew
+            true if self.arena.kind(node).is_measure() => {
+                own.push((F::count_value, 1.0));
+                node
+            }
             true => self.arena.add(Node::Count(node))?,
             false => {
                 self.fit_to_asking(node, &mut own);

@@ -49,6 +49,10 @@ use crate::link::Link;
 use crate::logic::Form;
 use crate::question::Question;
 
+/// Ways that no word says are answers from this fit to the whole question on, where things have
+/// classes.
+const WEAK: f32 = 3.5;
+
 /// Whether a graph lies on this machine, so that reading all of it is no burden on others.
 pub fn is_here(graph: &dyn Graph) -> bool {
     graph.store().is_some() || graph.identity().is_none()
@@ -80,6 +84,11 @@ impl Known {
             near,
             phrases,
         })
+    }
+
+    /// Whether the graph's things have no classes.
+    pub fn is_untyped(&self) -> bool {
+        self.schema.is_untyped
     }
 
     /// Phrases of the graph's steps, learned from questions over it.
@@ -218,6 +227,16 @@ fn proposal(
             _ => unused.push(text),
         }
     }
+    let features = reading.derivation.features();
+    // a way that no word says, far from the question as a whole, is a guess
+    let of = |feature: Feature| features[feature as usize];
+    if of(Feature::matched) > 0.0
+        && of(Feature::whole_fits) < WEAK
+        && !search.schema.is_untyped
+        && unused.is_empty()
+    {
+        unused.append(&mut passed_over);
+    }
     Ok(Proposal {
         form: write::form(&search.arena, reading.node)?,
         score: reading.score,
@@ -225,7 +244,7 @@ fn proposal(
         number,
         unused,
         passed_over,
-        features: reading.derivation.features(),
+        features,
         steps: search.all_steps(reading.node),
         question: Arc::clone(question),
     })

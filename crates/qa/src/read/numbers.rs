@@ -88,7 +88,8 @@ impl Search<'_> {
                 }
             }
             (Cat::Relation(r), Cat::Number(n)) | (Cat::Number(n), Cat::Relation(r)) => {
-                if self.schema.relation(*r).kind.is_measure() {
+                let is_said = matches!(self.arena.node(*n), Node::Const(_));
+                if is_said && self.schema.relation(*r).kind.is_measure() {
                     let by = Measure::of(*r);
                     let cat = Cat::Filter(by, Comparison::Equal, *n);
                     made.push((cat, vec![(F::equal_relation, 1.0)]));
@@ -562,12 +563,16 @@ impl Search<'_> {
         if self.arena.kind(node) != Kind::Thing {
             return Ok(());
         }
-        let year = (1000.0..2200.0).contains(&f64::from_bits(bits));
+        let number = f64::from_bits(bits);
+        let year = (1000.0..2200.0).contains(&number);
+        let age = (1.0..130.0).contains(&number) && is != Comparison::Equal;
         for id in 0..self.schema.relations.len() {
             let relation = RelationId(id as u32);
             let of = self.schema.relation(relation);
-            let timely = of.kind.is_measure() && of.is_time(self.lang);
-            if !timely || !year || !self.has(node, relation)? {
+            let timely = year && of.is_time(self.lang);
+            // `over forty`
+            let aged = || age && of.stems.iter().all(|stem| self.lang.ages.contains(stem));
+            if !of.kind.is_measure() || !(timely || aged()) || !self.has(node, relation)? {
                 continue;
             }
             let by = Measure::of(relation);

@@ -15,6 +15,7 @@ use wherefore_graph::{Graph, RelationId};
 use wherefore_model::Encoder;
 
 use super::kept::{LearnedPhrases, vectors};
+use super::lang::english;
 use super::learn::{Asked, Learning, Lesson, learn};
 use super::schema::{ClassIx, Schema, Step};
 use crate::error::Result;
@@ -65,10 +66,19 @@ impl Phrases {
             rows,
             texts,
         };
+        let values = &english().values;
         for &[first, second] in &schema.mediated {
             let back = |step: Step| (step.0, !step.1);
-            for way in [[first, second], [back(second), back(first)]] {
-                let row = phrases.of(&way);
+            // the amount of a price is the price, its currency is more
+            let stems = &schema.relation(second.0).stems;
+            let is_value = !stems.is_empty() && stems.iter().all(|stem| values.contains(stem));
+            let (along, against) = ([first, second], [back(second), back(first)]);
+            let told = match is_value {
+                true => [&along[..1], &against[1..]],
+                false => [&along[..], &against[..]],
+            };
+            for way in told {
+                let row = phrases.of(way);
                 phrases.rows.extend(row);
             }
         }

@@ -353,14 +353,18 @@ impl Search<'_> {
         let beside =
             !plural && open.is_none() && self.words.is_beside(a.words.1, b.words.0, self.lang);
         // `rivers through states that border Texas`: it is the states that border Texas
-        let far = match *self.arena.node(*left) {
-            Node::And(_, inside) => match *self.arena.node(inside) {
-                Node::Join(_, inner) if !self.is_named(inner) => {
-                    let (types, others) = (self.arena.types(inner), self.arena.types(*right));
-                    types.iter().any(|t| others.contains(t))
-                }
-                _ => false,
-            },
+        let inside = match *self.arena.node(*left) {
+            Node::And(_, inside) => inside,
+            _ => *left,
+        };
+        // what follows a noun says something of it, if it can: `the country where Sofia is`
+        let far = match *self.arena.node(inside) {
+            Node::Join(_, inner) if !self.is_named(inner) => {
+                let (types, others) = (self.arena.types(inner), self.arena.types(*right));
+                types.iter().any(|t| others.contains(t))
+                    || matches!(self.arena.node(inner), Node::Class(_))
+                        && !self.bridges(&types, *right)?.is_empty()
+            }
             _ => false,
         };
         for (node, mut own) in self.restricted(*left, *right, open, false, beside)? {

@@ -6,7 +6,7 @@ use hashbrown::HashSet;
 use wherefore_graph::{EntityId, RelationId};
 
 use super::arena::{Id, Meaning, Measure, Node};
-use super::chart::{Anchor, Bridge, Cat, Counted, Search, Weighed};
+use super::chart::{Anchor, Bridge, Cat, Counted, Own, Search, Weighed};
 use super::features::Feature as F;
 use super::schema::{ClassIx, Kind, Step, by_relation, row};
 use crate::error::Result;
@@ -77,13 +77,7 @@ impl Search<'_> {
         }
         for bridge in self.bridges(&types, other)?.iter() {
             let node = self.along(&bridge.path, other)?;
-            let hops = bridge.path.len() as f32;
-            let mut own = vec![
-                (F::bridge, 1.0),
-                (F::bridge_hop, hops - 1.0),
-                (F::bridge_rare, bridge.rarity),
-                (F::bridge_fits, self.way_fits(&bridge.path)),
-            ];
+            let mut own = self.unspoken_way(bridge);
             if is_left {
                 own.push((F::bridge_left, 1.0));
             }
@@ -93,6 +87,28 @@ impl Search<'_> {
             found.push((node, own));
         }
         Ok(found)
+    }
+
+    /// What speaks for an unspoken way and against it.
+    fn unspoken_way(&self, bridge: &Bridge) -> Own {
+        let way = &bridge.path;
+        let mut own = vec![
+            (F::bridge, 1.0),
+            (F::bridge_hop, way.len() as f32 - 1.0),
+            (F::bridge_rare, bridge.rarity),
+            (F::bridge_fits, self.way_fits(way)),
+        ];
+        // `country` goes without saying between a mountain and a country, `highest point` does not
+        let says_more = |step: &&Step| {
+            let relation = self.schema.relation(step.0);
+            let is_place = |stem: &String| self.lang.place_relations.contains(stem);
+            !relation.is_noun && !relation.stems.iter().all(is_place)
+        };
+        let more = way.iter().filter(says_more).count();
+        if more > 0 {
+            own.push((F::bridge_unsaid, more as f32));
+        }
+        own
     }
 
     /// How well the steps of a way fit the whole question, the mean of them.
@@ -354,12 +370,7 @@ impl Search<'_> {
         }
         for bridge in self.bridges(&types, of)?.iter() {
             let back = bridge.path.iter().rev().map(|&(r, forward)| (r, !forward));
-            let own = vec![
-                (F::bridge, 1.0),
-                (F::bridge_hop, bridge.path.len() as f32 - 1.0),
-                (F::bridge_rare, bridge.rarity),
-                (F::bridge_fits, self.relation_fits(bridge.path[0].0)),
-            ];
+            let own = self.unspoken_way(bridge);
             found.push((Measure::HowMany(back.collect(), Some(of)), own));
         }
         Ok(found)

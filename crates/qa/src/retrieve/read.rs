@@ -97,6 +97,13 @@ impl Read {
         let (weights, learned) = match &config.weights {
             None => (Weights::shipped().clone(), None),
             Some(path) if path.is_dir() => {
+                if !path.join(WEIGHTS_FILE).exists() {
+                    return Err(Error::BadSetting {
+                        name: "retrieve.weights",
+                        value: path.display().to_string(),
+                        wanted: "a folder that `wherefore adapt` wrote: this one holds no weights of the reader",
+                    });
+                }
                 let phrases = path.join(PHRASES_FILE);
                 let learned = match phrases.exists() {
                     true => Some(LearnedPhrases::load(&phrases, &*matcher)?),
