@@ -35,7 +35,7 @@ features! {
     join_s_by_along, join_s_by_against, join_s_in_along, join_s_in_against,
     join_s_with_along, join_s_with_against,
     // unspoken ways
-    bridge, bridge_hop, bridge_rare, bridge_fits, bridge_unsaid, bridge_left, bridge_alike, join_bridge, detour, detour_said, sharing, join_apart, join_after_phrase, attached_far, noun_against, picked_against,
+    bridge, bridge_hop, bridge_rare, bridge_fits, bridge_unsaid, bridge_no_place, bridge_left, bridge_alike, join_bridge, detour, detour_said, sharing, join_apart, join_after_phrase, attached_far, noun_against, picked_against,
     // sets with sets
     and, apposition, open, merged, merged_apart, confirmed, said_twice, conjunction_and, conjunction_or, conjunction_union, pair_and,
     except, under,

@@ -287,6 +287,24 @@ impl Search<'_> {
             }
             _ => self.numbers(&a.cat, &b.cat, &mut made)?,
         }
+        // `border the state with the most cities`: it is that state that has them
+        if let Cat::Set { node, .. } = a.cat
+            && let Some(inner) = self.last_noun(node)
+            && matches!(self.arena.node(inner), Node::Class(_))
+        {
+            let far = match &b.cat {
+                Cat::Top(_, by, _) | Cat::Filter(by, ..) => self.measures(inner, by),
+                Cat::TopCount { of, via: None, .. } | Cat::CountThan(_, _, of, None) => {
+                    let types = self.arena.types(inner);
+                    !self.bridges(&types, *of)?.is_empty()
+                }
+                _ => false,
+            };
+            if far {
+                made.iter_mut()
+                    .for_each(|(_, own)| own.push((F::attached_far, 1.0)));
+            }
+        }
         Ok(made)
     }
 
@@ -316,6 +334,19 @@ impl Search<'_> {
     pub(super) fn is_plural(&self, item: &Item) -> bool {
         let word = &self.words.all[item.words.1 - 1];
         word.lower.ends_with('s') && word.stem != word.lower && !word.stem.ends_with('s')
+    }
+
+    /// The set that the last noun of a phrase stands for, where it is a part of the phrase:
+    /// `states` of `rivers through states`.
+    fn last_noun(&self, of: Id) -> Option<Id> {
+        let inside = match *self.arena.node(of) {
+            Node::And(_, inside) => inside,
+            _ => of,
+        };
+        match *self.arena.node(inside) {
+            Node::Join(_, inner) if !self.is_named(inner) => Some(inner),
+            _ => None,
+        }
     }
 
     pub(super) fn two_sets(&mut self, a: &Item, b: &Item, gap: Gap, made: &mut Made) -> Result<()> {
@@ -353,23 +384,38 @@ impl Search<'_> {
         let beside =
             !plural && open.is_none() && self.words.is_beside(a.words.1, b.words.0, self.lang);
         // `rivers through states that border Texas`: it is the states that border Texas
-        let inside = match *self.arena.node(*left) {
-            Node::And(_, inside) => inside,
-            _ => *left,
-        };
         // what follows a noun says something of it, if it can: `the country where Sofia is`
-        let far = match *self.arena.node(inside) {
-            Node::Join(_, inner) if !self.is_named(inner) => {
+        let far = match self.last_noun(*left) {
+            Some(inner) => {
                 let (types, others) = (self.arena.types(inner), self.arena.types(*right));
                 types.iter().any(|t| others.contains(t))
                     || matches!(self.arena.node(inner), Node::Class(_))
                         && !self.bridges(&types, *right)?.is_empty()
             }
-            _ => false,
+            None => false,
         };
         for (node, mut own) in self.restricted(*left, *right, open, false, beside)? {
             if far {
                 own.push((F::attached_far, 1.0));
+            }
+            if gap == Gap::In && own.iter().any(|(f, _)| *f == F::bridge_unsaid) {
+                let way = match *self.arena.node(node) {
+                    Node::And(_, joined) => joined,
+                    _ => node,
+                };
+                // `mountains in Nepal` are not those that are its highest point
+                if let Node::Join((relation, _), _) = *self.arena.node(way) {
+                    let inside = |word: &String| self.lang.between(word) == Some(Gap::In);
+                    if !self
+                        .schema
+                        .relation(relation)
+                        .prepositions
+                        .iter()
+                        .any(inside)
+                    {
+                        own.push((F::bridge_no_place, 1.0));
+                    }
+                }
             }
             made.push((Cat::set(node), own));
         }
