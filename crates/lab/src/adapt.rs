@@ -316,9 +316,9 @@ fn asked(
     graph: &dyn Graph,
 ) -> Result<Option<Asked>> {
     let mut ways: Vec<(Vec<_>, bool)> = Vec::new();
-    for reading in readings.iter().take(WAYS).filter(|r| !r.steps.is_empty()) {
+    for reading in readings.iter().take(WAYS).filter(|r| !r.phrases.is_empty()) {
         let is_good = right(reading, question, graph)? >= GOOD;
-        let mut way = reading.steps.clone();
+        let mut way = reading.phrases.clone();
         way.sort_unstable();
         match ways.iter_mut().find(|(other, _)| *other == way) {
             Some((_, good)) => *good |= is_good,

@@ -8,6 +8,7 @@ use std::rc::Rc;
 use hashbrown::HashMap;
 use wherefore_graph::{EntityId, Graph, RelationId, Term, edges_by_relation};
 
+use super::phrases::Told;
 use super::schema::{ClassIx, Kind, Schema, Step, entity_kind, number_of, row};
 use crate::error::Result;
 use crate::logic::{Aggregate, Comparison};
@@ -107,16 +108,24 @@ impl Measure {
 }
 
 impl<'g> Arena<'g> {
-    /// The steps that a node takes, `most` of them at most.
-    pub(super) fn steps(&self, of: Id, most: usize, found: &mut Vec<Step>) {
+    /// The steps that a node takes, `most` of them at most, with what each relation is said of: a
+    /// set whose class is known, or what is asked for, which is of the class `head`.
+    pub(super) fn steps(&self, of: Id, head: Option<ClassIx>, most: usize, found: &mut Vec<Told>) {
         if found.len() >= most {
             return;
         }
-        let by = |measure: &Measure, found: &mut Vec<Step>| {
+        let by = |set: Id, measure: &Measure, found: &mut Vec<Told>| {
             let (Measure::Path(path) | Measure::HowMany(path, _)) = measure;
-            found.extend(path.iter().copied());
+            let first = |place: usize, step: &Step| match (place, step.1) {
+                (0, true) => self.class_of(set),
+                _ => None,
+            };
+            let steps = path.iter().enumerate();
+            found.extend(steps.map(|(place, step)| (*step, first(place, step))));
             match measure {
-                Measure::HowMany(_, Some(among)) => self.steps(*among, most, found),
+                Measure::HowMany(_, Some(among)) => {
+                    self.steps(*among, None, most, found);
+                }
                 _ => {}
             }
         };
@@ -125,28 +134,47 @@ impl<'g> Arena<'g> {
             // a set of its own, like a class
             Node::Class(_) | Node::Side(..) => {}
             Node::Join(step, from) => {
-                self.steps(*from, most, found);
-                found.push(*step);
+                self.steps(*from, None, most, found);
+                let of = if step.1 { self.class_of(*from) } else { head };
+                found.push((*step, of));
             }
-            Node::And(a, b) | Node::Or(a, b) | Node::Except(a, b) => {
-                self.steps(*a, most, found);
-                self.steps(*b, most, found);
+            Node::And(a, b) => {
+                let named = |id: Id| match *self.node(id) {
+                    Node::Class(class) => Some(class),
+                    _ => None,
+                };
+                let head = named(*a).or(named(*b)).or(head);
+                self.steps(*a, head, most, found);
+                self.steps(*b, head, most, found);
+            }
+            Node::Or(a, b) | Node::Except(a, b) => {
+                self.steps(*a, head, most, found);
+                self.steps(*b, head.or_else(|| self.class_of(*a)), most, found);
             }
             Node::Top(set, measure, ..) | Node::Of(_, set, measure) => {
-                self.steps(*set, most, found);
-                by(measure, found);
+                self.steps(*set, head, most, found);
+                by(*set, measure, found);
             }
             Node::Where(set, measure, _, than) => {
-                self.steps(*set, most, found);
-                by(measure, found);
-                self.steps(*than, most, found);
+                self.steps(*set, head, most, found);
+                by(*set, measure, found);
+                self.steps(*than, None, most, found);
             }
-            Node::Count(set) | Node::Any(set) => self.steps(*set, most, found),
+            Node::Count(set) | Node::Any(set) => self.steps(*set, head, most, found),
             Node::Table(set, columns, order) => {
-                self.steps(*set, most, found);
+                self.steps(*set, head, most, found);
                 let order = order.iter().map(|(measure, _)| measure);
-                columns.iter().chain(order).for_each(|m| by(m, found));
+                let measures = columns.iter().chain(order);
+                measures.for_each(|measure| by(*set, measure, found));
             }
+        }
+    }
+
+    /// The class that a set is of, where it is one.
+    pub(super) fn class_of(&self, of: Id) -> Option<ClassIx> {
+        match &*self.types[of as usize] {
+            [one] => Some(*one),
+            _ => None,
         }
     }
 

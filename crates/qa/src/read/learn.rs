@@ -10,8 +10,6 @@
 
 use std::sync::Arc;
 
-use wherefore_graph::RelationId;
-
 use super::matched::TEMPERATURE;
 use crate::relations::dot;
 
@@ -20,8 +18,8 @@ use crate::relations::dot;
 pub struct Asked {
     /// Its vector, names marked.
     pub question: Arc<[f32]>,
-    /// The steps of each reading, and whether it comes to the answers.
-    pub ways: Vec<(Vec<(RelationId, bool)>, bool)>,
+    /// The phrases of each reading's steps by their numbers, and whether it comes to the answers.
+    pub ways: Vec<(Vec<u32>, bool)>,
 }
 
 /// How phrases are learned.
@@ -45,14 +43,8 @@ impl Default for Learning {
     }
 }
 
-/// A question with the rows of each of its ways.
-pub(super) struct Lesson<'a> {
-    pub(super) question: &'a [f32],
-    pub(super) ways: Vec<(Vec<usize>, bool)>,
-}
-
 /// Rows that begin with `begin`, after some steps of Adam.
-pub(super) fn learn(lessons: &[Lesson<'_>], begin: &[f32], dim: usize, how: Learning) -> Vec<f32> {
+pub(super) fn learn(lessons: &[Asked], begin: &[f32], dim: usize, how: Learning) -> Vec<f32> {
     let mut rows = begin.to_vec();
     let (mut first, mut second) = (vec![0.0f32; rows.len()], vec![0.0f32; rows.len()]);
     let share = 1.0 / lessons.len().max(1) as f32;
@@ -78,10 +70,11 @@ pub(super) fn learn(lessons: &[Lesson<'_>], begin: &[f32], dim: usize, how: Lear
 }
 
 /// The sum of a way's rows, of length 1, and the length that it had.
-fn whole(way: &[usize], rows: &[f32], dim: usize) -> (Vec<f32>, f32) {
+fn whole(way: &[u32], rows: &[f32], dim: usize) -> (Vec<f32>, f32) {
     let mut sum = vec![0.0f32; dim];
     for &place in way {
-        let row = &rows[place * dim..(place + 1) * dim];
+        let at = place as usize * dim;
+        let row = &rows[at..at + dim];
         sum.iter_mut().zip(row).for_each(|(s, x)| *s += x);
     }
     let length = dot(&sum, &sum).sqrt().max(1e-6);
@@ -90,13 +83,13 @@ fn whole(way: &[usize], rows: &[f32], dim: usize) -> (Vec<f32>, f32) {
 }
 
 /// Adds ∂/∂r of c log Σ_good p: with u the whole of a way, ∂cos/∂r = (question − cos u) / ‖Σ r‖.
-fn add_gradient(lesson: &Lesson<'_>, rows: &[f32], dim: usize, c: f32, gradient: &mut [f32]) {
+fn add_gradient(lesson: &Asked, rows: &[f32], dim: usize, c: f32, gradient: &mut [f32]) {
     let wholes: Vec<(Vec<f32>, f32)> = (lesson.ways.iter())
         .map(|(way, _)| whole(way, rows, dim))
         .collect();
     let cosines: Vec<f32> = wholes
         .iter()
-        .map(|(u, _)| dot(u, lesson.question))
+        .map(|(u, _)| dot(u, &lesson.question))
         .collect();
     let most = cosines.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     let shares: Vec<f32> = cosines
@@ -117,8 +110,9 @@ fn add_gradient(lesson: &Lesson<'_>, rows: &[f32], dim: usize, c: f32, gradient:
         let wanted = if *is_good { shares[at] / good } else { 0.0 };
         let by = c * (wanted - shares[at] / all) / TEMPERATURE / wholes[at].1;
         for &place in way {
-            let own = gradient[place * dim..(place + 1) * dim].iter_mut();
-            let unit = wholes[at].0.iter().zip(lesson.question);
+            let from = place as usize * dim;
+            let own = gradient[from..from + dim].iter_mut();
+            let unit = wholes[at].0.iter().zip(lesson.question.iter());
             own.zip(unit)
                 .for_each(|(g, (u, q))| *g += by * (q - cosines[at] * u));
         }
@@ -143,8 +137,8 @@ mod tests {
     }
 
     /// log Σ_good p.
-    fn likelihood(lesson: &Lesson<'_>, rows: &[f32]) -> f64 {
-        let score = |way: &[usize]| {
+    fn likelihood(lesson: &Asked, rows: &[f32]) -> f64 {
+        let score = |way: &[u32]| {
             let (u, _) = whole(way, rows, DIM);
             f64::from(dot(&u, lesson.question) / TEMPERATURE).exp()
         };
@@ -153,7 +147,7 @@ mod tests {
         (good.map(|(way, _)| score(way)).sum::<f64>() / all).ln()
     }
 
-    fn lesson(question: &[f32]) -> Lesson<'_> {
+    fn lesson(question: &[f32]) -> Asked {
         let ways = vec![
             (vec![0], false),
             (vec![1], false),
@@ -161,7 +155,10 @@ mod tests {
             (vec![1, 1, 2], false),
             (vec![1, 2], true),
         ];
-        Lesson { question, ways }
+        Asked {
+            question: question.into(),
+            ways,
+        }
     }
 
     #[test]

@@ -14,6 +14,7 @@ use super::arena::{Id, Meaning, Node};
 use super::chart::{Anchor, Cat, Own, Reading, Search};
 use super::features::{Derivation, Feature as F};
 use super::lang::Op;
+use super::phrases::Told;
 use super::schema::{Kind, Schema, Step, by_relation, entity_kind, row};
 use super::unnamed::is_doubtful;
 use crate::error::Result;
@@ -199,15 +200,15 @@ impl Search<'_> {
 
     /// The vector of all steps of a node, where it has some.
     fn whole(&self, node: Id) -> Option<Vec<f32>> {
-        let steps = self.all_steps(node);
-        (!steps.is_empty()).then(|| self.phrases.of(&steps))
+        let phrases = self.phrases_of(node);
+        (!phrases.is_empty()).then(|| self.phrases.of(&phrases))
     }
 
-    /// The steps of a node, those of its parts among them.
-    pub(super) fn all_steps(&self, node: Id) -> Vec<Step> {
+    /// The numbers of the phrases of a node's steps, those of its parts among them.
+    pub(super) fn phrases_of(&self, node: Id) -> Vec<u32> {
         let mut steps = Vec::new();
-        self.arena.steps(node, MAX_STEPS, &mut steps);
-        steps
+        self.arena.steps(node, None, MAX_STEPS, &mut steps);
+        self.phrases.places(&steps, self.schema)
     }
 
     fn add(&self, reading: &mut Reading, own: Own) {
@@ -426,9 +427,16 @@ impl Search<'_> {
         let text = &self.words.text;
         let text = format!("{}{MARK}{}", &text[..start], &text[end..]);
         let question = self.encode(text)?;
-        let phrases = self.phrases;
+        let (phrases, schema) = (self.phrases, self.schema);
+        let class = self.arena.class_of(node);
         let fit = |way: Way, is_long| {
-            let log = dot(&question, &phrases.of(&way)) / TEMPERATURE;
+            let of = |(place, step): (usize, &Step)| match (place, step.1) {
+                (0, true) => (*step, class),
+                _ => (*step, None),
+            };
+            let told: Vec<Told> = way.iter().enumerate().map(of).collect();
+            let whole = phrases.of(&phrases.places(&told, schema));
+            let log = dot(&question, &whole) / TEMPERATURE;
             Fit { way, is_long, log }
         };
         let best = |a: &Fit, b: &Fit| b.log.total_cmp(&a.log).then(a.way.cmp(&b.way));

@@ -28,7 +28,7 @@ mod write;
 use std::sync::Arc;
 use std::time::Duration;
 
-use wherefore_graph::{EntityId, Graph, RelationId};
+use wherefore_graph::{EntityId, Graph};
 use wherefore_model::Encoder;
 
 use self::arena::{Meaning, Node};
@@ -93,7 +93,7 @@ impl Known {
 
     /// Phrases of the graph's steps, learned from questions over it.
     pub fn learn(&self, asked: &[Asked], how: Learning) -> Result<LearnedPhrases> {
-        self.phrases.learned(asked, &self.schema, how)
+        self.phrases.learned(asked, how)
     }
 }
 
@@ -127,8 +127,8 @@ pub struct Proposal {
     pub passed_over: Vec<String>,
     /// What it was weighed by.
     pub features: Vec<f32>,
-    /// The steps that it takes: a relation, and whether from head to tail.
-    pub steps: Vec<(RelationId, bool)>,
+    /// The phrases of the steps that it takes, by their numbers.
+    pub phrases: Vec<u32>,
     /// The vector of the question, names marked.
     pub question: Arc<[f32]>,
 }
@@ -245,7 +245,7 @@ fn proposal(
         unused,
         passed_over,
         features,
-        steps: search.all_steps(reading.node),
+        phrases: search.phrases_of(reading.node),
         question: Arc::clone(question),
     })
 }

@@ -3,20 +3,22 @@
 //! ```text
 //! along     R of the S, a O       population of the state
 //! against   S with R the O        river with traverses the state
+//!           S in the O            mountain in the country, where that is the relation
 //! ```
 //!
-//! S and O are the classes that most of a relation's heads and tails are of; where there are none:
-//! `R of it`, `it is R of`. A way of several steps is the sum of their vectors.
+//! S and O are the classes that most of a relation's heads and tails are of, or for S another one
+//! where a reading says which; where there are none: `R of it`, `it is R of`. A way of several steps is the sum of their vectors.
 
 use std::fmt;
 use std::sync::Arc;
 
+use hashbrown::HashMap;
 use wherefore_graph::{Graph, RelationId};
 use wherefore_model::Encoder;
 
 use super::kept::{LearnedPhrases, vectors};
 use super::lang::english;
-use super::learn::{Asked, Learning, Lesson, learn};
+use super::learn::{Asked, Learning, learn};
 use super::schema::{ClassIx, Schema, Step};
 use crate::error::Result;
 use crate::relations::dot;
@@ -25,13 +27,24 @@ use crate::words::opened;
 /// What the name of a relation ends with that says what another says, the other way round.
 const INVERSE: &str = "_inverse";
 
-/// The phrase of each step of a graph as a vector of length 1.
+/// Classes besides the first that a relation is told with, as what it is said of.
+const OTHER_CLASSES: usize = 8;
+/// Phrases with such classes at most.
+const MAX_OTHERS: usize = 4000;
+
+/// A step, and the class of what its relation is said of, where that is known.
+pub(super) type Told = (Step, Option<ClassIx>);
+
+/// The phrases of a graph's steps, each with a vector of length 1.
 pub(super) struct Phrases {
     encoder: Arc<dyn Encoder>,
-    /// Along the first relation, against it, along the second.
-    rows: Vec<f32>,
-    /// Those of relations that are the graph's own; the others are pairs of these.
+    /// Along the first relation of the graph, against it, along the second; then those of the
+    /// other classes that a relation is said of.
     texts: Vec<String>,
+    rows: Vec<f32>,
+    others: HashMap<Told, u32>,
+    /// Vectors along and against relations of two steps.
+    mediated: Vec<f32>,
 }
 
 impl fmt::Debug for Phrases {
@@ -50,9 +63,25 @@ impl Phrases {
         let own = schema.relations.len() - schema.mediated.len();
         let mut texts = Vec::with_capacity(2 * own);
         for id in 0..own {
+            for forward in [true, false] {
+                let step = (RelationId(id as u32), forward);
+                let first = schema.relation(step.0).domain.first().map(|d| d.0);
+                texts.push(phrase((step, first), graph, schema)?);
+            }
+        }
+        let mut others = HashMap::new();
+        for id in 0..own {
             let relation = RelationId(id as u32);
-            texts.push(phrase((relation, true), graph, schema)?);
-            texts.push(phrase((relation, false), graph, schema)?);
+            let domain = schema.relation(relation).domain.iter().skip(1);
+            for &(class, _) in domain.take(OTHER_CLASSES) {
+                for forward in [true, false] {
+                    let told = ((relation, forward), Some(class));
+                    if others.len() < MAX_OTHERS {
+                        others.insert(told, texts.len() as u32);
+                        texts.push(phrase(told, graph, schema)?);
+                    }
+                }
+            }
         }
         let mut rows = vectors(&texts, &*encoder, graph.folder())?;
         if let Some(learned) = learned {
@@ -63,34 +92,48 @@ impl Phrases {
         }
         let mut phrases = Self {
             encoder,
-            rows,
             texts,
+            rows,
+            others,
+            mediated: Vec::new(),
         };
-        let values = &english().values;
-        for &[first, second] in &schema.mediated {
-            let back = |step: Step| (step.0, !step.1);
-            // the amount of a price is the price, its currency is more
-            let stems = &schema.relation(second.0).stems;
-            let is_value = !stems.is_empty() && stems.iter().all(|stem| values.contains(stem));
-            let (along, against) = ([first, second], [back(second), back(first)]);
-            let told = match is_value {
-                true => [&along[..1], &against[1..]],
-                false => [&along[..], &against[..]],
-            };
-            for way in told {
-                let row = phrases.of(way);
-                phrases.rows.extend(row);
+        for id in own..schema.relations.len() {
+            for forward in [true, false] {
+                let told = ((RelationId(id as u32), forward), None);
+                let row = phrases.of(&phrases.places(&[told], schema));
+                phrases.mediated.extend(row);
             }
         }
         Ok(phrases)
     }
 
-    /// The vector of some steps.
-    pub(super) fn of(&self, way: &[Step]) -> Vec<f32> {
+    /// The numbers of the phrases of some steps.
+    pub(super) fn places(&self, way: &[Told], schema: &Schema) -> Vec<u32> {
+        let plain = |(relation, forward): Step| 2 * relation.0 + u32::from(!forward);
+        let mut places = Vec::with_capacity(way.len());
+        for told in way {
+            match schema.steps(told.0) {
+                (step, None) => {
+                    let other = self.others.get(told).copied();
+                    places.push(other.unwrap_or_else(|| plain(step)));
+                }
+                // the amount of a price is the price, its currency is more
+                (first, Some(second)) => {
+                    let two = [first, second];
+                    let said = two.into_iter().filter(|step| !is_value(*step, schema));
+                    places.extend(said.map(plain));
+                }
+            }
+        }
+        places
+    }
+
+    /// The vector of some steps, by the numbers of their phrases.
+    pub(super) fn of(&self, places: &[u32]) -> Vec<f32> {
         let dim = self.encoder.dim();
         let mut sum = vec![0.0; dim];
-        for &(relation, forward) in way {
-            let at = (2 * relation.index() + usize::from(!forward)) * dim;
+        for &place in places {
+            let at = place as usize * dim;
             let row = &self.rows[at..at + dim];
             sum.iter_mut().zip(row).for_each(|(s, v)| *s += v);
         }
@@ -106,43 +149,28 @@ impl Phrases {
     }
 
     /// The phrases under which the good ways of each question are likelier than its others.
-    pub(super) fn learned(
-        &self,
-        asked: &[Asked],
-        schema: &Schema,
-        how: Learning,
-    ) -> Result<LearnedPhrases> {
-        let own = self.texts.len() * self.encoder.dim();
-        let places = |way: &[Step]| -> Vec<usize> {
-            let steps = way.iter().flat_map(|&step| {
-                let (first, second) = schema.steps(step);
-                std::iter::once(first).chain(second)
-            });
-            let place = |(relation, forward): Step| 2 * relation.index() + usize::from(!forward);
-            steps.map(place).collect()
-        };
-        let examples: Vec<Lesson<'_>> = asked
-            .iter()
-            .map(|asked| Lesson {
-                question: &asked.question,
-                ways: (asked.ways.iter())
-                    .map(|(way, is_good)| (places(way), *is_good))
-                    .collect(),
-            })
-            .collect();
-        let rows = learn(&examples, &self.rows[..own], self.encoder.dim(), how);
+    pub(super) fn learned(&self, asked: &[Asked], how: Learning) -> Result<LearnedPhrases> {
+        let rows = learn(asked, &self.rows, self.encoder.dim(), how);
         LearnedPhrases::new(&self.texts, rows, &*self.encoder)
     }
 
     /// How much nearer to a question each step is than steps are on the whole, along and against
     /// each relation.
     pub(super) fn fits(&self, question: &[f32]) -> Vec<f32> {
-        let rows = self.rows.chunks(self.encoder.dim());
+        let dim = self.encoder.dim();
+        let plain = &self.rows[..self.rows.len() - self.others.len() * dim];
+        let rows = plain.chunks(dim).chain(self.mediated.chunks(dim));
         let mut cosines: Vec<f32> = rows.map(|row| dot(row, question)).collect();
         let mean = cosines.iter().sum::<f32>() / cosines.len().max(1) as f32;
         cosines.iter_mut().for_each(|c| *c -= mean);
         cosines
     }
+}
+
+/// Whether a step leads to the value of a node that nobody names: `amount` of a price.
+fn is_value((relation, _): Step, schema: &Schema) -> bool {
+    let (stems, values) = (&schema.relation(relation).stems, &english().values);
+    !stems.is_empty() && stems.iter().all(|stem| values.contains(stem))
 }
 
 fn normalise(row: &mut [f32]) {
@@ -153,22 +181,28 @@ fn normalise(row: &mut [f32]) {
 }
 
 /// A step in words.
-fn phrase((relation, forward): Step, graph: &dyn Graph, schema: &Schema) -> Result<String> {
+fn phrase(told: Told, graph: &dyn Graph, schema: &Schema) -> Result<String> {
+    let ((relation, forward), head) = told;
     let label = graph.relation_label(relation)?;
-    let class = |of: &[(ClassIx, f32)]| match of.first() {
-        Some(&(class, _)) => {
+    let class = |of: Option<ClassIx>| match of {
+        Some(class) => {
             let entity = schema.classes[class as usize].entity;
             graph.entity_label(entity).map(|l| Some(opened(&l)))
         }
         None => Ok(None),
     };
     let of = schema.relation(relation);
-    Ok(in_words(
-        &label,
-        forward,
-        class(&of.domain)?,
-        class(&of.range)?,
-    ))
+    let (head, tail) = (class(head)?, class(of.range.first().map(|r| r.0))?);
+    let places = &english().place_relations;
+    match (&head, &tail) {
+        // `country` between a mountain and a country says no more than `in`
+        (Some(head), Some(tail))
+            if !forward && of.is_noun && of.stems.iter().all(|stem| places.contains(stem)) =>
+        {
+            Ok(format!("{head} in the {tail}"))
+        }
+        _ => Ok(in_words(&label, forward, head, tail)),
+    }
 }
 
 /// A relation in words, along or against it, between things of two classes.
