@@ -46,6 +46,9 @@ const EXPLAINED: f32 = 0.03;
 /// Berth 1` are those moored there, `ships that burned at Berth 1` are not.
 const CLOSER: f32 = 0.6;
 const NEUTRAL: f32 = -0.025;
+/// How unsure a name may be in a reading whose words are looked at so: `Said's` is sure enough for
+/// Said, `Atlantis` is not for Atlanta.
+const UNSURE: f32 = 0.3;
 /// Readings whose words are looked at so.
 const EXPLAINING: usize = 8;
 /// Readings that are compared with the question as a whole, and steps of one.
@@ -162,7 +165,7 @@ impl Search<'_> {
             }
             let features = reading.derivation.features();
             // a name that may be another, and a word that is not said: one guess too many
-            if features[F::name_unsure as usize] > 0.0 {
+            if features[F::name_unsure as usize] > UNSURE {
                 continue;
             }
             // the one word that is left may be the verb of an unspoken way
