@@ -178,8 +178,9 @@ impl Search<'_> {
             };
             for slot in unused {
                 let at = self.words.slots[slot];
-                // `the drummer of the band` is not all of its members
-                if several && self.is_one(at) {
+                // `the drummer of the band` is not all of its members, and a word that is none of
+                // English says something that no phrase does
+                if several && self.is_one(at) || !self.near.knows(&self.words.all[at].lower)? {
                     continue;
                 }
                 let without = self.encode(self.marked(Some(at)))?;
