@@ -453,6 +453,7 @@ mod tests {
     use wherefore_graph::toy;
 
     use super::*;
+    use crate::questions::Name;
 
     fn judged(before: usize, phrases: usize, weights: usize) -> Judged {
         Judged {
@@ -498,6 +499,43 @@ mod tests {
         assert_eq!(one_question("\n\"Who made it?\"\nHere"), "Who made it?");
         assert_eq!(one_question("Question: Who?"), "Who?");
         assert_eq!(one_question(" \n "), "");
+    }
+
+    #[test]
+    fn drafts_that_a_model_rewords_keep_their_names_and_answers() {
+        let named = |id: &str, text: &str, name: &str| GoldQuestion {
+            id: id.into(),
+            question: text.into(),
+            topics: vec![Name::with_id(name, name)],
+            answers: vec![Name::with_id("answer", "answer")],
+            ..GoldQuestion::default()
+        };
+        let drafts = [
+            named("a", "what is the capital of Peru", "Peru"),
+            named("b", "what is the capital of Chile", "Chile"),
+            named("c", "what is the currency of Peru", "Peru"),
+        ];
+        let folder = tempfile::tempdir().unwrap();
+        let script = folder.path().join("script.jsonl");
+        let lines = [
+            json!({ "contains": "capital of Peru", "text": "\"Where is Peru governed from?\"" }),
+            json!({ "contains": "capital of Chile", "text": "Where is Peru governed from?" }),
+            json!({ "contains": "currency", "text": "what is the currency of Peru" }),
+        ];
+        std::fs::write(&script, lines.map(|line| format!("{line}\n")).concat()).unwrap();
+        let model = wherefore::model::language::open(&format!("script:{}", script.display()));
+        let model = model.unwrap();
+        let until = Instant::now() + Duration::from_secs(60);
+        let reworded = reworded(&drafts, &*model, until, |_| {}).unwrap();
+        // one lost its name, one says the same
+        assert_eq!(reworded.len(), 1);
+        assert_eq!(reworded[0].question, "Where is Peru governed from?");
+        assert_eq!(reworded[0].answers, drafts[0].answers);
+        assert!(
+            super::reworded(&drafts, &*model, Instant::now(), |_| {})
+                .unwrap()
+                .is_empty()
+        );
     }
 
     #[test]

@@ -137,6 +137,12 @@ pub(crate) fn run(args: &Adapt, output: &Output) -> anyhow::Result<Exit> {
             "note",
             "nothing was better on the questions that were kept aside: the folder holds what there was",
         ),
+        Chosen::Phrases | Chosen::Weights if adapted.judged.iter().all(|j| j.kind == "drafted") => {
+            output.note(
+                "note",
+                "judged by drafts alone, which speak the graph's own words: try it with questions of yours, better still learn from some (--questions)",
+            );
+        }
         Chosen::Phrases | Chosen::Weights => output.note(
             "next",
             &format!("wherefore ask {} QUESTION --model {}", args.graph, args.out.display()),

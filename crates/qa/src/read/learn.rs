@@ -140,7 +140,7 @@ mod tests {
     fn likelihood(lesson: &Asked, rows: &[f32]) -> f64 {
         let score = |way: &[u32]| {
             let (u, _) = whole(way, rows, DIM);
-            f64::from(dot(&u, lesson.question) / TEMPERATURE).exp()
+            f64::from(dot(&u, &lesson.question) / TEMPERATURE).exp()
         };
         let all: f64 = lesson.ways.iter().map(|(way, _)| score(way)).sum();
         let good = lesson.ways.iter().filter(|(_, good)| *good);
