@@ -122,11 +122,8 @@ impl<'g> Arena<'g> {
             };
             let steps = path.iter().enumerate();
             found.extend(steps.map(|(place, step)| (*step, first(place, step))));
-            match measure {
-                Measure::HowMany(_, Some(among)) => {
-                    self.steps(*among, None, most, found);
-                }
-                _ => {}
+            if let Measure::HowMany(_, Some(among)) = measure {
+                self.steps(*among, None, most, found);
             }
         };
         match self.node(of) {

@@ -261,8 +261,8 @@ impl Search<'_> {
             if let Cat::Relation(relation) = anchor.cat
                 && !is_soft(anchor)
             {
-                for slot in anchor.slots.0..anchor.slots.1 {
-                    spoken[slot].relations.push(relation);
+                for spoken in &mut spoken[anchor.slots.0..anchor.slots.1] {
+                    spoken.relations.push(relation);
                 }
             }
         }
