@@ -30,7 +30,7 @@ const INVERSE: &str = "_inverse";
 /// Classes besides the first that a relation is told with, as what it is said of.
 const OTHER_CLASSES: usize = 8;
 /// Phrases with such classes at most.
-const MAX_OTHERS: usize = 4000;
+const MAX_OTHERS: usize = 1000;
 
 /// A step, and the class of what its relation is said of, where that is known.
 pub(super) type Told = (Step, Option<ClassIx>);
