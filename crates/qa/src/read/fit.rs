@@ -65,7 +65,7 @@ pub fn fit(examples: &[Example], start: &Weights, how: Fitting) -> Weights {
 
 fn fit_kind(examples: &[&Example], begin: &[f32], how: Fitting) -> Vec<f32> {
     let mut w = begin.to_vec();
-    let (mut first, mut second) = (vec![0.0f32; w.len()], vec![0.0f32; w.len()]);
+    let mut adam = Adam::new(w.len(), how.rate);
     let total: f32 = examples.iter().map(|e| e.weight).sum::<f32>().max(1e-6);
     for step in 1..=how.steps {
         let mut gradient = vec![0.0f32; w.len()];
@@ -74,18 +74,39 @@ fn fit_kind(examples: &[&Example], begin: &[f32], how: Fitting) -> Vec<f32> {
         }
         for i in 0..w.len() {
             gradient[i] -= how.hold * (w[i] - begin[i]);
-            // Adam
-            first[i] = 0.9 * first[i] + 0.1 * gradient[i];
-            second[i] = 0.999 * second[i] + 0.001 * gradient[i] * gradient[i];
-            let mean = first[i] / (1.0 - 0.9f32.powi(step as i32));
-            let spread = second[i] / (1.0 - 0.999f32.powi(step as i32));
-            w[i] += how.rate * mean / (spread.sqrt() + 1e-6);
+            w[i] += adam.moved(i, gradient[i], step);
             if let Some(cost) = least_cost(NAMES[i]) {
                 w[i] = w[i].min(-cost);
             }
         }
     }
     w
+}
+
+/// Adam, uphill: how far each number goes by its gradients so far.
+pub(super) struct Adam {
+    first: Vec<f32>,
+    second: Vec<f32>,
+    rate: f32,
+}
+
+impl Adam {
+    pub(super) fn new(numbers: usize, rate: f32) -> Self {
+        Self {
+            first: vec![0.0; numbers],
+            second: vec![0.0; numbers],
+            rate,
+        }
+    }
+
+    /// How far the number at `i` goes in a step, counted from 1.
+    pub(super) fn moved(&mut self, i: usize, gradient: f32, step: usize) -> f32 {
+        self.first[i] = 0.9 * self.first[i] + 0.1 * gradient;
+        self.second[i] = 0.999 * self.second[i] + 0.001 * gradient * gradient;
+        let mean = self.first[i] / (1.0 - 0.9f32.powi(step as i32));
+        let spread = self.second[i] / (1.0 - 0.999f32.powi(step as i32));
+        self.rate * mean / (spread.sqrt() + 1e-6)
+    }
 }
 
 /// What a feature costs at least that may only speak against a reading: to pass over a word is

@@ -10,6 +10,7 @@
 
 use std::sync::Arc;
 
+use super::fit::Adam;
 use super::matched::TEMPERATURE;
 use crate::relations::dot;
 
@@ -46,7 +47,7 @@ impl Default for Learning {
 /// Rows that begin with `begin`, after some steps of Adam.
 pub(super) fn learn(lessons: &[Asked], begin: &[f32], dim: usize, how: Learning) -> Vec<f32> {
     let mut rows = begin.to_vec();
-    let (mut first, mut second) = (vec![0.0f32; rows.len()], vec![0.0f32; rows.len()]);
+    let mut adam = Adam::new(rows.len(), how.rate);
     let share = 1.0 / lessons.len().max(1) as f32;
     for step in 1..=how.steps {
         let mut gradient = vec![0.0f32; rows.len()];
@@ -55,11 +56,7 @@ pub(super) fn learn(lessons: &[Asked], begin: &[f32], dim: usize, how: Learning)
         }
         for i in 0..rows.len() {
             let g = gradient[i] - how.hold * (rows[i] - begin[i]);
-            first[i] = 0.9 * first[i] + 0.1 * g;
-            second[i] = 0.999 * second[i] + 0.001 * g * g;
-            let mean = first[i] / (1.0 - 0.9f32.powi(step as i32));
-            let spread = second[i] / (1.0 - 0.999f32.powi(step as i32));
-            rows[i] += how.rate * mean / (spread.sqrt() + 1e-6);
+            rows[i] += adam.moved(i, g, step);
         }
         for row in rows.chunks_mut(dim) {
             let length = dot(row, row).sqrt().max(1e-6);
