@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import beds
+import written
 from graphs import read_tsv
 
 
@@ -36,6 +37,8 @@ def main():
         made[name.lower()] = items, total
     free = read_tsv("freebase", data / "freebase/triples.tsv")
     made["webqsp"] = beds.webqsp(free, beds.held_out_webqsp(beds.webqsp_rows(data)))
+
+    made["written"] = written.choices(written.split(written.rows())[1])
 
     steps, ids = [], {}
     def step_id(step):

@@ -108,6 +108,33 @@ class Encoder(nn.Module):
         return {k: v.detach().half().cpu().contiguous() for k, v in out.items()}
 
 
+class Mpnet(nn.Module):
+    """all-mpnet-base-v2 as a teacher. Its vocabulary is BERT's, moved by four: it takes the same ids."""
+
+    specials = True
+
+    def __init__(self, folder):
+        from safetensors.torch import load_file
+        from transformers import MPNetConfig, MPNetModel
+
+        super().__init__()
+        config = MPNetConfig.from_json_file(f"{folder}/config.json")
+        config.hidden_dropout_prob = config.attention_probs_dropout_prob = 0.0
+        self.model = MPNetModel(config, add_pooling_layer=False)
+        weights = {k.removeprefix("mpnet."): v.float() for k, v in load_file(f"{folder}/model.safetensors").items()}
+        missing, _ = self.model.load_state_dict(weights, strict=False)
+        assert all("position_ids" in name for name in missing), missing
+        self.model.embeddings.requires_grad_(False)
+
+    def forward(self, ids, side=None):
+        present = ids > 0
+        own = torch.where(present, ids + 4, 1)
+        own = torch.where(ids == 101, 0, torch.where(ids == 102, 2, own))  # [CLS], [SEP]
+        x = self.model(own, attention_mask=present.long()).last_hidden_state
+        w = present[..., None].to(x.dtype)
+        return F.normalize((x * w).sum(1) / w.sum(1), dim=-1)
+
+
 class Mapped(Weighted):
     """Static vectors that stay as they are; learned are a weight for each token and a linear map for each side."""
 

@@ -16,6 +16,7 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 import beds
+import written
 from graphs import f1, read_tsv
 from phrases import BACKWARD, FORWARD, MARK, Step, dotted, mark, words
 
@@ -367,6 +368,8 @@ def main():
 
     from_choices(pairs, beds.geoquery(data)[0], "geoquery", rng)
     from_choices(pairs, beds.spider(data)[0], "spider", rng)
+
+    written.add(pairs, written.split(written.rows())[0], flipped, rng)
 
     # readings
     properties, aliases = wikidata(data)

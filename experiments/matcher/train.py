@@ -8,6 +8,7 @@ import gzip
 import json
 import math
 import random
+import re
 import time
 from pathlib import Path
 
@@ -27,7 +28,7 @@ torch.backends.cuda.enable_cudnn_sdp(False)
 
 # how often a source is seen in an epoch
 SHARE = {"overnight": 0.5, "dblp-quad": 0.5, "sci-qa": 0.5, "aliases": 0.7, "descriptions": 0.7, "geoquery": 4.0,
-         "spider": 4.0, "webqsp": 1.5}
+         "spider": 4.0, "webqsp": 1.5, "wq_cwq": 0.5, "metaqa-1": 0.5, "metaqa-2": 0.5, "metaqa-3": 0.5, "written": 2.0}
 STEPS_MOST = 4
 
 
@@ -42,6 +43,8 @@ class Data:
         words = self.base.pop("words.codes").float() * self.base.pop("words.scale")[:, None]
         self.base["embeddings.word_embeddings.weight"] = words
         self.pairs = json.load(gzip.open(self.folder / "pairs.json.gz"))
+        if (self.folder / "reworded.jsonl").exists():
+            add_reworded(self.pairs, self.folder / "reworded.jsonl")
         self.evalset = json.load(gzip.open(self.folder / "evalset.json.gz"))
 
     def static(self, table):
@@ -56,11 +59,28 @@ class Data:
         return torch.from_numpy(out)
 
 
+def add_reworded(pairs, path):
+    """Drafts in the words of a language model that two judges took for the draft's step (reword.py)."""
+    ids = {tuple(s): at for at, s in enumerate(pairs["steps"])}
+    def form(step):
+        if tuple(step) not in ids:
+            ids[tuple(step)] = len(pairs["steps"])
+            pairs["steps"].append(list(step))
+        return [ids[tuple(step)]]
+    for line in open(path, encoding="utf8"):
+        d = json.loads(line)
+        step = Step(*d["step"])
+        wrong = [form(s) for s in [step._replace(direction=1 - step.direction), *d["siblings"]]]
+        for question in d["kept"]:
+            pairs["items"].append({"s": "reworded", "f": d["family"], "q": re.sub(r"\bX\b", MARK, question), "n": [],
+                                   "g": [form(step)], "w": wrong})
+
+
 class Batches:
     """Token ids of questions (marked, and with their names) and of steps in three wordings, on the device."""
 
     def __init__(self, data, texts, template, marker, leave, device, seed):
-        items = [i for i in data.pairs["items"] if i["f"] not in leave]
+        items = [i for i in data.pairs["items"] if i["f"] not in leave and i["s"] not in leave]
         rng = random.Random(seed)
         self.items, self.rng, self.device = items, rng, device
         marked = [i["q"] for i in items]
@@ -197,11 +217,22 @@ def aligned(teacher, student):
     return F.normalize(teacher @ (u @ v), dim=-1)
 
 
+def narrowed(vectors, size):
+    """Onto their principal axes, of length 1 again."""
+    _, axes = torch.linalg.eigh(vectors.T @ vectors)
+    return F.normalize(vectors @ axes[:, -size:], dim=-1)
+
+
 def distil(model, teacher, ids, device, epochs, rate, size=1024, seed=1, sides=None, log=print):
     """Brings a smaller model to its teacher: 1 - cosine on texts; `sides`: 1 where a text is a phrase."""
     sides = torch.zeros(len(ids), dtype=torch.long) if sides is None else sides
-    with torch.no_grad():
+    with torch.no_grad(), torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
         target = batched(teacher, ids, "question", device)
+    with torch.no_grad():
+        if model.specials:
+            begun_at = batched(model, ids, "question", device)
+            if target.shape[1] > begun_at.shape[1]:
+                target = aligned(narrowed(target, begun_at.shape[1]), begun_at)
         if not model.specials:
             own = ids
             if teacher.specials:  # [CLS] and [SEP] mean nothing to static vectors
