@@ -77,7 +77,7 @@ for set in $sets; do
         run own-sample world "$work/own.jsonl"
         python3 "$own/gold.py" --none "$own/unanswerable-geo.tsv" > "$work/none.jsonl"
         run own-unanswerable geo "$work/none.jsonl"
-        for how in nonsense polite; do
+        for how in nonsense modifier polite; do
             for from in "sample-test world $here/data/sample/test.jsonl" \
                 "geoquery-train geo $data/geoquery/train.jsonl"; do
                 read -r name on questions <<< "$from"

@@ -1,6 +1,6 @@
 """How a run over changed questions came out: refused, and read as before.
 
-    python3 experiments/reading/compare.py nonsense|polite CHANGED.jsonl RUN
+    python3 experiments/reading/compare.py nonsense|modifier|polite CHANGED.jsonl RUN
 """
 import json
 import pathlib
@@ -15,9 +15,9 @@ with open(pathlib.Path(run) / "answers.jsonl") as lines:
         question = asked[answer["id"]]
         all_of += 1
         refused = not answer["answers"]
-        fine = refused if how == "nonsense" else answer.get("logical_form") == question["kind"]
+        fine = refused if how != "polite" else answer.get("logical_form") == question["kind"]
         good += fine
         if not fine:
             print(f"  {question['question']}  ->  {answer.get('logical_form') or answer.get('reason', '')[:90]}")
-word = "refused" if how == "nonsense" else "read as before"
+word = "refused" if how != "polite" else "read as before"
 print(f"{how}: {good} of {all_of} {word}")

@@ -1,7 +1,7 @@
-"""Questions that a run answered right, changed: a nonsense word put before a noun, or politeness
-around the question. Prints JSON lines; `id` keeps that of the question.
+"""Questions that a run answered right, changed: a nonsense word put before a noun, a real one that
+narrows it, or politeness around the question. Prints JSON lines; `id` keeps that of the question.
 
-    python3 experiments/reading/variants.py nonsense|polite QUESTIONS.jsonl RUN COUNT SEED
+    python3 experiments/reading/variants.py nonsense|modifier|polite QUESTIONS.jsonl RUN COUNT SEED
 """
 import json
 import pathlib
@@ -10,6 +10,7 @@ import re
 import sys
 
 NONSENSE = ["blorpy", "frimbly", "quoxic", "zandish", "snorfed", "plimmy", "grundly", "wexlike", "tovian", "mibsome"]
+MODIFIERS = ["wooden", "haunted", "purple", "abandoned", "illegal", "wealthy", "ancient", "polluted", "friendly", "imaginary"]
 POLITE = ["Could you please tell me: {}", "Hi, I would like to know: {}", "Please tell me, {}", "I was wondering, {} Thanks!", "Can you tell me {}"]
 
 
@@ -38,7 +39,8 @@ def main():
             place = re.search(r"\b(which|what|how many|the)\s+(?=[a-z]{4,})", text, re.I)
             if place is None:
                 continue
-            text = f"{text[:place.end()]}{draw.choice(NONSENSE)} {text[place.end():]}"
+            word = draw.choice(NONSENSE if how == "nonsense" else MODIFIERS)
+            text = f"{text[:place.end()]}{word} {text[place.end():]}"
         made += 1
         print(json.dumps({"id": answer["id"], "question": text, "answers": [], "kind": answer["logical_form"]}))
 

@@ -606,6 +606,7 @@ fn term(term: &Term) -> String {
 /// What an IRI between angle brackets cannot hold, percent-encoded.
 fn escaped_iri(iri: &str) -> String {
     let mut out = String::with_capacity(iri.len());
+    let fragment = iri.find('#').unwrap_or(iri.len());
     for (at, c) in iri.char_indices() {
         let next = iri.as_bytes().get(at + 1..at + 3);
         match c {
@@ -613,6 +614,7 @@ fn escaped_iri(iri: &str) -> String {
             '%' if !next.is_some_and(|two| two.iter().all(u8::is_ascii_hexdigit)) => {
                 out.push_str("%25");
             }
+            '#' if at > fragment => out.push_str("%23"),
             '<' | '>' | '"' | '{' | '}' | '|' | '\\' | '^' | '`' | '\0'..=' ' => {
                 let _ = write!(out, "%{:02X}", u32::from(c));
             }
@@ -630,5 +632,7 @@ mod tests {
     fn what_an_iri_cannot_hold_is_encoded() {
         let written = escaped_iri("http://e/50%<a b>%20%4");
         assert_eq!(written, "http://e/50%25%3Ca%20b%3E%20%254");
+        // one fragment, and no sign for another within it
+        assert_eq!(escaped_iri("http://e#a#b"), "http://e#a%23b");
     }
 }

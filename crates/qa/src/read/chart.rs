@@ -209,6 +209,8 @@ pub(super) struct Search<'g> {
     pub(super) question: Rc<[f32]>,
     /// Questions with marked names that were encoded.
     pub(super) encoded: Vec<(String, Rc<[f32]>)>,
+    /// Where the likeliest way around each name leads, and how likely it is.
+    pub(super) likeliest: Vec<(Id, f32)>,
     /// Relations near the names of the question; none where any may be meant.
     pub(super) within_reach: Option<hashbrown::HashSet<RelationId>>,
     /// The words of names that were linked before the search.
@@ -263,6 +265,7 @@ impl<'g> Search<'g> {
             fits: Vec::new(),
             question: Rc::default(),
             encoded: Vec::new(),
+            likeliest: Vec::new(),
             within_reach: None,
             linked: Vec::new(),
             given: Vec::new(),

@@ -39,6 +39,7 @@ pub use self::fit::{Candidate, Example, Fitting, fit};
 pub use self::kept::LearnedPhrases;
 use self::lang::{Op, english};
 pub use self::learn::{Asked, Learning};
+use self::matched::LIKELY;
 use self::near::Near;
 use self::phrases::Phrases;
 use self::schema::Schema;
@@ -228,13 +229,12 @@ fn proposal(
         }
     }
     let features = reading.derivation.features();
-    // a way that no word says, far from the question as a whole, is a guess
+    // a way that no word says, far from the question as a whole or hardly likelier than others, is
+    // a guess
     let of = |feature: Feature| features[feature as usize];
-    if of(Feature::matched) > 0.0
-        && of(Feature::whole_fits) < WEAK
-        && !search.schema.is_untyped
-        && unused.is_empty()
-    {
+    let is_far = of(Feature::whole_fits) < WEAK && !search.schema.is_untyped;
+    let is_one_of_many = search.likelihood(reading.node).is_some_and(|p| p < LIKELY);
+    if of(Feature::matched) > 0.0 && (is_far || is_one_of_many) && unused.is_empty() {
         unused.append(&mut passed_over);
     }
     Ok(Proposal {

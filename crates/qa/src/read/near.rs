@@ -10,7 +10,7 @@ use super::schema::{ClassIx, Schema};
 use crate::error::Result;
 use crate::relations::dot;
 use crate::retrieve::relation_vectors;
-use crate::words::opened;
+use crate::words::{opened, stem};
 
 /// The least cosine at which a word may stand for a relation. Where things have classes, most of
 /// what people ask for has a word.
@@ -88,6 +88,11 @@ impl Near {
             }
         }
         Ok(false)
+    }
+
+    /// Whether a word, or what it is a form of, is one of English as it is written.
+    pub(super) fn has(&self, word: &str) -> Result<bool> {
+        Ok(self.is_token(word)? || self.is_token(&stem(word))?)
     }
 
     fn is_token(&self, word: &str) -> Result<bool> {
