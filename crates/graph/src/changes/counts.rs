@@ -25,7 +25,7 @@ impl Changes {
     fn count(&self, base: &Base) -> Result<Counts> {
         let mut counts = base.manifest.counts.clone();
         let (added, removed) = self.balance();
-        counts.triples = counts.triples + added - removed;
+        counts.triples = balanced(counts.triples, added, removed);
         let changed: BTreeSet<EntityId> =
             (self.outgoing.keys().chain(self.incoming.keys()).copied())
                 .chain(self.naming.relabelled())
@@ -39,7 +39,7 @@ impl Changes {
             let was_unnamed = in_files && unnamed && base.label(entity)?.is_none();
             let now_unnamed = is_there && unnamed && self.label(base, entity)?.is_none();
             let step = |count: &mut u64, was: bool, now: bool| {
-                *count = *count + u64::from(now) - u64::from(was);
+                *count = balanced(*count, now.into(), was.into());
             };
             step(&mut counts.entities, in_files, is_there);
             step(&mut counts.unnamed, was_unnamed, now_unnamed);
@@ -55,12 +55,31 @@ impl Changes {
                 true => base.shape.places(relation)?.len(),
                 false => 0,
             };
-            let now = in_files + patch.added.len() - patch.removed.len();
-            counts.relations = counts.relations + u64::from(now > 0) - u64::from(in_files > 0);
+            let in_files = in_files as u64;
+            let (added, removed) = (patch.added.len() as u64, patch.removed.len() as u64);
+            let now = balanced(in_files, added, removed);
+            counts.relations = balanced(counts.relations, (now > 0).into(), (in_files > 0).into());
             if self.naming.relations.binary_search(&relation).is_ok() {
-                counts.naming = counts.naming + now as u64 - in_files as u64;
+                counts.naming = balanced(counts.naming, now, in_files);
             }
         }
         Ok(counts)
+    }
+}
+
+/// A count with what came and went. Files that were tampered with may have fewer than went.
+fn balanced(count: u64, came: u64, went: u64) -> u64 {
+    count.saturating_add(came).saturating_sub(went)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::balanced;
+
+    #[test]
+    fn a_count_goes_neither_below_nothing_nor_beyond_the_most() {
+        assert_eq!(balanced(5, 2, 3), 4);
+        assert_eq!(balanced(1, 0, 2), 0);
+        assert_eq!(balanced(u64::MAX, 1, 1), u64::MAX - 1);
     }
 }

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
 use tokenizers::models::ModelWrapper;
 use tokenizers::{Tokenizer, TruncationParams};
 
@@ -170,8 +171,62 @@ impl Tokens {
 /// Reads a published `tokenizer.json`.
 pub(crate) fn read_tokenizer(path: &Path) -> Result<Tokenizer> {
     let bytes = fs::read(path).map_err(Error::io("read", path))?;
-    Tokenizer::from_bytes(bytes).map_err(|error| Error::BadTokenizer {
+    let bad = |reason: String| Error::BadTokenizer {
         path: path.to_owned(),
-        reason: error.to_string(),
-    })
+        reason,
+    };
+    let json: Value = serde_json::from_slice(&bytes).map_err(|error| bad(error.to_string()))?;
+    check_templates(&json["post_processor"]).map_err(bad)?;
+    Tokenizer::from_bytes(bytes).map_err(|error| bad(error.to_string()))
+}
+
+/// Whether what a tokenizer puts around a text is there: its crate looks when a text comes, and ends
+/// the program where it is not.
+fn check_templates(processor: &Value) -> std::result::Result<(), String> {
+    for one in processor["processors"].as_array().into_iter().flatten() {
+        check_templates(one)?;
+    }
+    if processor["type"] != "TemplateProcessing" {
+        return Ok(());
+    }
+    for name in ["single", "pair"] {
+        for piece in processor[name].as_array().into_iter().flatten() {
+            if let Some(id) = piece["SpecialToken"]["id"].as_str()
+                && processor["special_tokens"].get(id).is_none()
+            {
+                return Err(format!(
+                    "it puts `{id}` around a text, and has no such token"
+                ));
+            }
+            if name == "single" && piece["Sequence"]["id"] == "B" {
+                return Err("it wants a second text where there is one".to_owned());
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::check_templates;
+
+    #[test]
+    fn a_template_without_its_tokens_is_refused() {
+        let with = |id: &str, of: &str| {
+            let single = json!([{"SpecialToken": {"id": id, "type_id": 0}}, {"Sequence": {"id": of, "type_id": 0}}]);
+            json!({"type": "Sequence", "processors": [
+                {"type": "TemplateProcessing", "single": single, "pair": [], "special_tokens": {"[CLS]": {}}}
+            ]})
+        };
+        assert_eq!(check_templates(&with("[CLS]", "A")), Ok(()));
+        assert!(
+            check_templates(&with("[.CLS]", "A"))
+                .unwrap_err()
+                .contains("[.CLS]")
+        );
+        assert!(check_templates(&with("[CLS]", "B")).is_err());
+        assert_eq!(check_templates(&Value::Null), Ok(()));
+    }
 }
