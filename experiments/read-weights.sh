@@ -11,9 +11,8 @@
 # graph's dev and handwritten parts (each counted twice), and of the benchmarks without classes 300
 # of each of MetaQA's qa_dev files, up to 200 of each valid part of PathQuestion and WC2014, and 150
 # each of WebQSP's and of the pooled training questions over Freebase, those without a test part.
-# PathQuestion comes from Freebase too: the two are left out together. MATCHERS names a folder of
-# matchers that were trained without a family of questions (`experiments/matcher/`): weights are
-# fitted on a graph with the matcher that has not seen its questions.
+# PathQuestion comes from Freebase too: the two are left out together. MATCHER names one that has
+# seen none of these questions (`experiments/matcher.sh`, `families`): weights are fitted with it.
 set -euo pipefail
 data=$1 work=$2 leave=${3:-all} wherefore=${WHEREFORE:-wherefore}
 here=$(cd "$(dirname "$0")/.." && pwd)
@@ -70,18 +69,13 @@ for part in P1 P2 C; do
     learn wc2014 wc2014 "$(lines 200 "$data/wc2014/WC-$part.valid.txt")"
 done
 config=()
-if [ -n "${MATCHERS:-}" ]; then
-    unseen() { # FAMILY GRAPH…
-        for graph in "${@:2}"; do
-            echo "$graph = \"$(realpath "$MATCHERS")/matcher-t2-without-$1.safetensors\""
-        done
-    }
+if [ -n "${MATCHER:-}" ]; then
     {
         echo '[matchers]'
-        unseen geoquery+spider geo car_1 concert_singer museum_visit battle_death orchestra tvshow
-        unseen metaqa metaqa
-        unseen freebase 2H-kb 3H-kb PQL2-KB PQL3-KB freebase
-        unseen wc2014 wc2014
+        for name in geo car_1 concert_singer museum_visit battle_death orchestra tvshow metaqa \
+            2H-kb 3H-kb PQL2-KB PQL3-KB freebase wc2014; do
+            echo "$name = \"$(realpath "$MATCHER")\""
+        done
     } > "$work/matchers.toml"
     config=(--config "$work/matchers.toml")
 fi

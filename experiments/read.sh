@@ -8,11 +8,11 @@
 # `experiments/read-weights.sh` wrote, MATCHER another matcher than the built-in one. Prints, for each
 # set and kind of question, how many are answered exactly right (the set of answers is the gold
 # set), answered otherwise, and refused; for the benchmarks without classes, Hit@1. Sets: geoquery
-# spider sample own metaqa pq wc2014 freebase; all but the last unless some are named.
+# spider sample own everyday metaqa pq wc2014 freebase; all but the last unless some are named.
 set -euo pipefail
 data=$1 work=$2 wherefore=${WHEREFORE:-wherefore} method=${METHOD:-read}
 shift 2
-sets=${*:-geoquery spider sample own metaqa pq wc2014}
+sets=${*:-geoquery spider sample own everyday metaqa pq wc2014}
 mkdir -p "$work"
 here=$(cd "$(dirname "$0")/.." && pwd)
 config=()
@@ -88,6 +88,19 @@ for set in $sets; do
                 python3 "$own/compare.py" "$how" "$work/$how.jsonl" "$work/runs/$method/$how-$name"
             done
         done
+        ;;
+    everyday)
+        made=$work/everyday all=$work/runs/$method/everyday
+        python3 "$here/experiments/reading/everyday.py" "$made" > /dev/null
+        rm -rf "$all" && mkdir -p "$all"
+        for file in "$made"/*.ttl; do
+            name=$(basename "$file" .ttl)
+            graph "$name" "$file"
+            ask "everyday-$name" "$work/$name" "$made/$name.jsonl" > /dev/null
+            cat "$work/runs/$method/everyday-$name/answers.jsonl" >> "$all/answers.jsonl"
+            cat "$made/$name.jsonl" >> "$all/asked.jsonl"
+        done
+        python3 "$here/experiments/strict.py" everyday "$all/asked.jsonl" "$all"
         ;;
     metaqa)
         graph metaqa "$data/metaqa/kb.txt" --format pipe

@@ -7,7 +7,8 @@ FOLD: all, or what is left out, joined by +: families, sources, or a group of th
 1. all-mpnet-base-v2 (DATA/mpnet), or all-MiniLM-L6-v2 with --minilm, is trained on the pairs and averaged with its first
    weights: the teacher.
 2. Some of MiniLM's layers (two, its first and last, unless --students names others) are brought to the teacher's
-   vectors on the texts of the pairs: the student. With --teachers only teachers are made and measured.
+   vectors on the texts of the pairs and on more (texts.py): the student. It learns from the pairs once more, and is
+   averaged with what it was before that. With --teachers only teachers are made and measured.
 """
 
 import argparse
@@ -37,7 +38,7 @@ def main():
     ask.add_argument("folds", nargs="+")
     ask.add_argument("--students", nargs="+", default=["0,5"])
     ask.add_argument("--minilm", action="store_true")
-    ask.add_argument("--epochs", type=int, default=20, help="of the student")
+    ask.add_argument("--epochs", type=int, default=12, help="of the student")
     ask.add_argument("--teachers", action="store_true")
     ask.add_argument("--tiny", action="store_true", help="a run of seconds that shows that all parts fit")
     asked = ask.parse_args()
@@ -84,13 +85,12 @@ def main():
             student = Encoder(data.base, layers).to(device)
             distil(student, teacher, ids, device, epochs, 7e-4, distil_size, log=log)
             name = f"t{len(layers)}"
-            look(name, fold, student)
-            save_file(student.published(), asked.out / f"{name}-{fold}.safetensors")
+            look(f"{name}-distilled", fold, student)
             tuned = copy.deepcopy(student)
             fit(tuned, batches, 1, 1e-4, size, 7, device, log=log)
             tuned = average(tuned, student, 0.5).eval()
-            look(f"{name}f", fold, tuned)
-            save_file(tuned.published(), asked.out / f"{name}f-{fold}.safetensors")
+            look(name, fold, tuned)
+            save_file(tuned.published(), asked.out / f"{name}-{fold}.safetensors")
 
 
 main()

@@ -1,4 +1,4 @@
-"""Twenty texts with their vectors and twenty questions with phrases and scores, to hold another program against.
+"""Twenty texts with how their vectors begin, and twenty questions with phrases and scores, to hold another program against.
 
     python fixture.py DATA MODEL.safetensors OUT.json
 """
@@ -39,15 +39,17 @@ def main():
     ids = texts.encode(TEXTS)
     vectors = batched(model, ids, "phrase", device)
     steps = batched(model, texts.encode([step_phrase(s, "mixed") for s in STEPS]), "phrase", device)
-    out = {"model": sys.argv[2].rsplit("/", 1)[-1], "texts": [], "scores": []}
+    out = {"texts": [], "scores": []}
     for text, row, vector in zip(TEXTS, ids, vectors):
-        out["texts"].append({"text": text, "ids": [int(i) for i in row if i > 0], "vector": [round(float(x), 6) for x in vector]})
+        out["texts"].append({"text": text, "ids": [int(i) for i in row if i > 0], "begins": [round(float(x), 5) for x in vector[:6]]})
     for question, form in ASKED:
         q = batched(model, texts.encode([question], "it"), "question", device)[0]
         v = form_vectors(steps, torch.tensor([form]))[0]
         out["scores"].append({"question": question.replace(MARK, "it"), "phrases": [step_phrase(STEPS[s], "mixed") for s in form],
-                              "score": round(float(q @ v), 6)})
-    json.dump(out, open(sys.argv[3], "w"), ensure_ascii=False, indent=0)
+                              "score": round(float(q @ v), 5)})
+    with open(sys.argv[3], "w", encoding="utf8") as f:  # one text and one question a line
+        parts = [f'"{k}": [\n  ' + ",\n  ".join(json.dumps(x, ensure_ascii=False) for x in out[k]) + "\n]" for k in out]
+        f.write("{" + ", ".join(parts) + "}\n")
     for s in out["scores"]:
         print(s)
 

@@ -145,6 +145,7 @@ impl Search<'_> {
         // words of names and classes; words of relations, which may say another one as well
         let mut is_said = vec![false; self.words.slots.len()];
         let mut is_spoken = is_said.clone();
+        let mut is_class = is_said.clone();
         for anchor in anchors.iter().filter(|anchor| !is_soft(anchor)) {
             let side = |node: Id| matches!(self.arena.node(node), Node::Side(..));
             let of = match anchor.cat {
@@ -152,7 +153,12 @@ impl Search<'_> {
                 Cat::Set { node, .. } if side(node) => &mut is_spoken,
                 _ => &mut is_said,
             };
-            of[anchor.slots.0..anchor.slots.1].fill(true);
+            let slots = anchor.slots.0..anchor.slots.1;
+            of[slots.clone()].fill(true);
+            if matches!(anchor.cat, Cat::Set { node, .. } if matches!(self.arena.node(node), Node::Class(_)))
+            {
+                is_class[slots].fill(true);
+            }
         }
         for reading in readings.iter_mut().take(EXPLAINING) {
             let unused = |slot: &usize| {
@@ -188,6 +194,11 @@ impl Search<'_> {
             };
             for slot in unused {
                 let at = self.words.slots[slot];
+                // `major cities` are not all cities
+                let next = self.words.slots.get(slot + 1) == Some(&(at + 1));
+                if next && is_class[slot + 1] {
+                    continue;
+                }
                 // `the drummer of the band` is not all of its members, and a word that is none of
                 // English says something that no phrase does
                 if several && self.is_one(at) || !self.near.has(&self.words.all[at].lower)? {
