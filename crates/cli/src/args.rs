@@ -463,9 +463,9 @@ pub(crate) struct Logic {
     /// With `--questions`: how well the aspects are retrieved
     #[arg(long, requires = "questions")]
     pub(crate) recall: bool,
-    /// The checkpoint of `wherefore train relations` that ranks relations; by likeness of words
-    /// without one. With `--questions` a checkpoint of `wherefore train amar`: forms are written by
-    /// it, and counted
+    /// The checkpoint of `wherefore train relations` that ranks relations; the built-in matcher
+    /// does without one. With `--questions` a checkpoint of `wherefore train amar`: forms are
+    /// written by it, and counted
     #[arg(long, value_name = "CKPT")]
     pub(crate) model: Option<PathBuf>,
     /// With a checkpoint of `amar`: its language model, where it lies elsewhere than in training

@@ -385,7 +385,7 @@ fn relation_retriever(args: &Logic) -> anyhow::Result<RelationRetriever> {
         Some(model) => RelationRetriever::load(model)
             .with_context(|| format!("cannot open the checkpoint `{}`", model.display()))?,
         None => {
-            RelationRetriever::untrained(encode::open("static").map_err(wherefore::Error::from)?)
+            RelationRetriever::untrained(encode::open("matcher").map_err(wherefore::Error::from)?)
         }
     })
 }
