@@ -162,6 +162,39 @@ fn what_it_cannot_account_for_is_refused_by_its_word() {
 }
 
 #[test]
+fn a_way_that_no_word_says_is_taken_where_it_is_far_likelier_than_the_others() {
+    let mut lines = Vec::new();
+    for (light, keeper, designer, height, year) in [
+        ("Gull Point", "Leo Pratt", "Robert Ashby", "21", "1902"),
+        ("Black Tooth", "Mina Holt", "Helen Crane", "45", "1856"),
+        ("Morrow Head", "Ann Drummond", "Helen Crane", "17", "1921"),
+    ] {
+        lines.push((light, "type", "lighthouse"));
+        lines.push((light, "keeper", keeper));
+        lines.push((light, "designed by", designer));
+        lines.push((light, "tower height", height));
+        lines.push((light, "first lit", year));
+        lines.push((keeper, "type", "person"));
+        lines.push((designer, "type", "person"));
+    }
+    let (pipeline, graph) = (pipeline(), MemoryGraph::from_names(lines));
+    for (question, name) in [
+        ("Who takes care of Gull Point?", "Leo Pratt"),
+        ("Who was the architect of Black Tooth?", "Helen Crane"),
+    ] {
+        assert_eq!(names(&ask(&pipeline, &graph, question)), [name]);
+    }
+    // what nothing there says
+    for question in [
+        "What does a ticket to Gull Point cost?",
+        "Which haunted lighthouses does Mina Holt look after?",
+    ] {
+        let answer = ask(&pipeline, &graph, question);
+        assert_eq!(answer.status, Status::Abstained, "{question}");
+    }
+}
+
+#[test]
 fn another_reading_can_be_taken() {
     let (pipeline, graph) = (pipeline(), graph());
     let asked = "Which major cities are in Arda?";
