@@ -17,6 +17,8 @@ shift 4
 folds=(${@:-all families})
 here=$(cd "$(dirname "$0")/.." && pwd)
 scripts=$here/experiments/matcher
+# sets of texts are walked in the order of their hashes
+export PYTHONHASHSEED=0
 mkdir -p "$work/students"
 data=$(realpath "$data") minilm=$(realpath "$minilm") mpnet=$(realpath "$mpnet") work=$(realpath "$work")
 cd "$here"

@@ -12,6 +12,7 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
+from graphs import freebase_roles
 from pairs import overlapping, wikidata
 from phrases import BACKWARD, FORWARD, Step, words
 
@@ -45,12 +46,10 @@ def main():
                            "siblings": [step._replace(relation=o) for o in others]})
 
     classes = defaultdict(list)
-    for line in open(data / "freebase/ontology/fb_roles", encoding="utf8"):
-        of, relation, kind = line.split()[:3]
+    for of, relation, obj in freebase_roles(data):
         if of.split(".")[0] in ("base", "user", "freebase", "common", "type", "dataworld", "pipeline"):
             continue
-        value = kind.startswith("type.")
-        classes[of].append((words(relation.split(".")[-1]), words(of.split(".")[-1]), None if value else words(kind.split(".")[-1])))
+        classes[of].append((words(relation.split(".")[-1]), words(of.split(".")[-1]), obj))
     free = []
     for of, relations in sorted(classes.items()):
         relations = sorted(set(relations), key=str)

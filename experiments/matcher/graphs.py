@@ -100,6 +100,13 @@ def f1(found, gold):
     return 0.0 if not both else 2 * both / (len(found) + len(gold))
 
 
+def freebase_roles(data):
+    """Freebase's schema: (class, relation, class of the object in words, or None where it is a value)."""
+    for line in open(data / "freebase/ontology/fb_roles", encoding="utf8"):
+        of, relation, kind = line.split()[:3]
+        yield of, relation, None if kind.startswith("type.") else words(kind.split(".")[-1])
+
+
 def read_tsv(name, path, separator="\t"):
     graph = Graph(name)
     for line in open(path, encoding="utf8"):

@@ -1,6 +1,6 @@
 """Makes the training pairs: a marked question, the form that answers it (its steps), forms that do not.
 
-    python pairs.py DATA OUT          writes OUT/pairs.json.gz; the same bytes every time
+    python pairs.py DATA OUT          writes OUT/pairs.json.gz; with PYTHONHASHSEED=0 the same bytes every time
 
 A form is the set of steps between the topics and the answer: one for a simple question, two or three for a chain, one
 or two for each topic of a conjunction. No test part is read, but for leaving out questions that stand there word for
@@ -17,7 +17,7 @@ from pathlib import Path
 
 import beds
 import written
-from graphs import f1, read_tsv
+from graphs import f1, freebase_roles, read_tsv
 from phrases import BACKWARD, FORWARD, MARK, Step, dotted, mark, words
 
 NEGATIVES = 12
@@ -323,11 +323,7 @@ def main():
     pairs = Pairs(forbidden)
 
     # graphs
-    objects = {}
-    for line in open(data / "freebase/ontology/fb_roles", encoding="utf8"):
-        _, relation, kind = line.split()[:3]
-        if not kind.startswith("type."):
-            objects[relation] = words(kind.split(".")[-1])
+    objects = {relation: obj for _, relation, obj in freebase_roles(data) if obj is not None}
     free = read_tsv("freebase", data / "freebase/triples.tsv")
     free.ranges = objects
     kept = [r for r in rows if key_of(r["question"]) not in held and r["topic_names"] and r["answers"]]

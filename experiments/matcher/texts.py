@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 import written
+from graphs import freebase_roles
 from pairs import OVERNIGHT_NAMES, capitalised, wikidata
 from phrases import BACKWARD, FORWARD, MARK, Step, mark, step_phrase, words
 
@@ -36,10 +37,8 @@ def main():
     rng = random.Random(4)
     steps, questions = set(), set()
     classes = set()
-    for line in open(data / "freebase/ontology/fb_roles", encoding="utf8"):
-        of, relation, kind = line.split()[:3]
+    for of, relation, obj in freebase_roles(data):
         subject = words(of.split(".")[-1])
-        obj = None if kind.startswith("type.") else words(kind.split(".")[-1])
         classes.add(subject)
         for direction in (FORWARD, BACKWARD):
             steps.add(Step(words(relation.split(".")[-1]), direction, subject, obj))

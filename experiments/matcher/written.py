@@ -13,16 +13,26 @@ from phrases import BACKWARD, FORWARD, MARK, Step
 HERE = Path(__file__).parent
 
 
-def rows(path=HERE / "wordings.tsv"):
-    """(domain, [(subject, names, object, direction)], marked question, name)"""
-    for line in open(path, encoding="utf8"):
+def lines():
+    """(domain, [(subject, names, object or `=kind`, direction)], question as it is written)"""
+    for line in open(HERE / "wordings.tsv", encoding="utf8"):
         domain, subjects, names, objects, ways, question = line.rstrip("\n").split("\t")
         steps = []
         for s, n, o, way in zip(*([p.strip() for p in c.split(";")] for c in (subjects, names, objects, ways))):
-            steps.append((s, tuple(p.strip() for p in n.split("|")), None if o.startswith("=") else o,
-                          FORWARD if way == ">" else BACKWARD))
+            steps.append((s, tuple(p.strip() for p in n.split("|")), o, FORWARD if way == ">" else BACKWARD))
+        yield domain, steps, question
+
+
+def without_kind(obj):
+    return None if obj.startswith("=") else obj
+
+
+def rows():
+    """(domain, [(subject, names, object or None for a value, direction)], marked question, name)"""
+    for domain, steps, question in lines():
         before, rest = question.split("[", 1)
         name, after = rest.split("]", 1)
+        steps = [(s, names, without_kind(o), way) for s, names, o, way in steps]
         yield domain, steps, " ".join(f"{before}{MARK}{after}".split()), name
 
 

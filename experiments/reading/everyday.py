@@ -89,11 +89,9 @@ def main():
     for row in written.split(written.rows())[1]:
         domains[row[0]].append(row)
     kinds = defaultdict(dict)
-    for line in open(written.HERE / "wordings.tsv", encoding="utf8"):
-        domain, subjects, names, objects, _, _ = line.rstrip("\n").split("\t")
-        for s, n, o in zip(*([p.strip() for p in c.split(";")] for c in (subjects, names, objects))):
-            key = (s, tuple(p.strip() for p in n.split("|")), None if o.startswith("=") else o)
-            kinds[domain][key] = o[1:] if o.startswith("=") else None
+    for domain, steps, _ in written.lines():
+        for subject, names, obj, _ in steps:
+            kinds[domain][subject, names, written.without_kind(obj)] = obj[1:] if obj.startswith("=") else None
     for domain, rows in sorted(domains.items()):
         rng = random.Random(domain)
         things, triples = graph(rows, kinds[domain], rng)

@@ -525,10 +525,9 @@ impl Search<'_> {
         if found.first().is_some_and(|first| first.is_long) {
             self.keep_likeliest(node, &found)?;
         }
-        let most = found.first().map_or(0.0, |first| first.log);
-        let sum: f32 = found.iter().map(|f| (f.log - most).exp()).sum();
+        let all = log_sum(&found);
         for fit in &mut found {
-            fit.log -= most + sum.ln();
+            fit.log -= all;
         }
         Ok(found)
     }
@@ -538,11 +537,18 @@ impl Search<'_> {
         let Some(first) = ways.first() else {
             return Ok(());
         };
-        let sum: f32 = ways.iter().map(|way| (way.log - first.log).exp()).sum();
         let to = self.along(&first.way, from)?;
-        self.likeliest.push((to, 1.0 / sum));
+        let p = (first.log - log_sum(ways)).exp();
+        self.likeliest.push((to, p));
         Ok(())
     }
+}
+
+/// The logarithm of the sum of what the logarithms of some ways, the best first, stand for.
+fn log_sum(ways: &[Fit]) -> f32 {
+    let most = ways.first().map_or(0.0, |first| first.log);
+    let sum: f32 = ways.iter().map(|way| (way.log - most).exp()).sum();
+    most + sum.ln()
 }
 
 /// Whether a word only comes near to what it stands for.

@@ -175,9 +175,10 @@ pub(crate) fn read_tokenizer(path: &Path) -> Result<Tokenizer> {
         path: path.to_owned(),
         reason,
     };
-    let json: Value = serde_json::from_slice(&bytes).map_err(|error| bad(error.to_string()))?;
-    check_templates(&json["post_processor"]).map_err(bad)?;
-    Tokenizer::from_bytes(bytes).map_err(|error| bad(error.to_string()))
+    let tokenizer = Tokenizer::from_bytes(bytes).map_err(|error| bad(error.to_string()))?;
+    let processor = serde_json::to_value(tokenizer.get_post_processor());
+    check_templates(&processor.map_err(|error| bad(error.to_string()))?).map_err(bad)?;
+    Ok(tokenizer)
 }
 
 /// Whether what a tokenizer puts around a text is there: its crate looks when a text comes, and ends
