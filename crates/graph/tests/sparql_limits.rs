@@ -170,7 +170,7 @@ fn heavy() -> Vec<String> {
         format!("SELECT (COUNT(*) AS ?n) {{ SELECT DISTINCT ?a ?d {all} }}"),
         format!("SELECT ?a {all} ORDER BY DESC(?d) ?a"),
         format!("SELECT ?a (COUNT(DISTINCT ?d) AS ?n) {all} GROUP BY ?a"),
-        "SELECT * { ?a (<r:0>|<r:1>|<r:2>|<r:3>)* ?b . ?c (<r:4>|<r:5>)* ?d }".into(),
+        "SELECT (COUNT(*) AS ?n) { ?a (<r:0>|<r:1>|<r:2>|<r:3>)* ?b . ?c (<r:4>|<r:5>)* ?d }".into(),
     ]
 }
 
