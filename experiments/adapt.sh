@@ -7,8 +7,9 @@
 # `experiments/read-weights.sh` made: begins with WORK/weights-NAME.toml, fitted without that graph's
 # questions. Adapts without questions, and with 510 of the training or dev parts; asks the test parts (1,000
 # questions of each of MetaQA's) before and after, and prints Hit@1 and F1, for the sample graph how
-# many are exactly right. MATCHER names a matcher that has not seen the graph's questions. Uses
-# `wherefore` from the PATH, or what WHEREFORE names.
+# many are exactly right. MATCHER names a matcher that has not seen the graph's questions; LLM a
+# language model that rewords DRAFTS (300) drafts, which is one more column. Uses `wherefore` from the
+# PATH, or what WHEREFORE names.
 set -euo pipefail
 data=$1 work=$2 wherefore=${WHEREFORE:-wherefore}
 shift 2
@@ -42,10 +43,17 @@ compare() { # NAME GRAPH TRAIN TEST…
         --out "$work/adapted-$name"
     "$wherefore" adapt "$work/$graph" --init "$start" --set "read.matcher=$matcher" \
         --questions "$train" --out "$work/adapted-$name-questions"
+    if [ -n "${LLM:-}" ]; then
+        "$wherefore" adapt "$work/$graph" --init "$start" --set "read.matcher=$matcher" \
+            --llm "$LLM" --drafts "${DRAFTS:-300}" --out "$work/adapted-$name-reworded"
+    fi
     for test in "$@"; do
         ask "$name $(basename "$test") before" "$start" "$graph" "$test"
         ask "$name $(basename "$test") adapted" "$work/adapted-$name" "$graph" "$test"
         ask "$name $(basename "$test") adapted with questions" "$work/adapted-$name-questions" "$graph" "$test"
+        if [ -n "${LLM:-}" ]; then
+            ask "$name $(basename "$test") adapted with reworded drafts" "$work/adapted-$name-reworded" "$graph" "$test"
+        fi
     done
 }
 

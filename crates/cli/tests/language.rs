@@ -153,6 +153,33 @@ fn a_planted_triple_and_a_planted_name_are_caught_later() {
 }
 
 #[test]
+fn sentences_that_nothing_proves_are_marked() {
+    let home = tempfile::tempdir().unwrap();
+    let said = "It is Lou Seal. He was drawn by Picasso.\nans: Lou Seal";
+    let model = script(home.path(), said);
+    let mut answer = json(&ask(home.path(), &model, &["--json"]));
+    assert_eq!(
+        answer["unproved"],
+        serde_json::json!(["He was drawn by Picasso."])
+    );
+    let shown = ask(home.path(), &model, &[]);
+    assert!(
+        String::from_utf8_lossy(&shown.stdout).contains("Not proved: He was drawn by Picasso.")
+    );
+    // who takes the mark away has a file that does not hold, even without a seal
+    let fields = answer.as_object_mut().unwrap();
+    fields.remove("unproved");
+    fields.remove("seal");
+    let file = home.path().join("answer.json");
+    std::fs::write(&file, answer.to_string()).unwrap();
+    let output = wherefore(
+        home.path(),
+        &["verify", file.to_str().unwrap(), "--graph", "@toy"],
+    );
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+}
+
+#[test]
 fn completions_are_kept_and_recorded_ones_replay() {
     let home = tempfile::tempdir().unwrap();
     let body = r#"{"choices":[{"message":{"content":"ans: Lou Seal"},"finish_reason":"stop"}],"usage":{"prompt_tokens":300,"completion_tokens":6}}"#;

@@ -377,6 +377,11 @@ pub trait Graph: Adjacency {
         None
     }
 
+    /// The service that it is, where it is one: what only that can tell is asked there.
+    fn service(&self) -> Option<&crate::Service> {
+        None
+    }
+
     /// What `?x` stands for in a query of SPARQL, where a service holds the graph and runs it; at
     /// most `most` entities, sorted, and whether there are more.
     fn run_there(&self, _query: &str, _most: usize) -> Result<Option<(Vec<EntityId>, bool)>> {

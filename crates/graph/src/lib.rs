@@ -31,8 +31,8 @@ pub use changes::edit::{ChangeReport, ChangeSet};
 pub use changes::log::{Action, LogCut};
 pub use changes::repair::{DamagedFile, LogReport, LostRecord, RepairReport, repair};
 pub use endpoint::{
-    LabelReport, Method, Search, Service, ServiceConfig, ServiceLimits, Trust, Trusted,
-    TrustedServices, index_labels,
+    Around, LabelReport, Method, RelationSummary, Search, Service, ServiceConfig, ServiceLimits,
+    Summary, Trust, Trusted, TrustedServices, index_labels,
 };
 pub use error::{Error, Result};
 pub use expand::{Cut, CutHub, Expanded, Expander, Expansion, expand};

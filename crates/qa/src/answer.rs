@@ -32,6 +32,9 @@ pub struct Answer {
     /// The answer in prose, where a language model wrote one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
+    /// Sentences of `text` that name or join things as no verified triple does.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unproved: Vec<String>,
     /// Answers that were held back, because nothing in the graph proves them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub withheld: Vec<Withheld>,

@@ -31,7 +31,6 @@ use crate::retrieve::{
 };
 use crate::select::{Nucleus, NucleusConfig, Threshold, ThresholdConfig, TopK, TopKConfig};
 use crate::verify::{Rules, Ungrounded};
-use wherefore_graph::Graph;
 use wherefore_model::{LanguageModel, language};
 
 /// A whole pipeline. The default is the method `walk`.
@@ -234,13 +233,8 @@ pub const METHODS: [&str; 17] = [
 const CANDIDATE_TRIPLES: usize = 20_000;
 
 impl PipelineConfig {
-    /// The method for a graph where nobody names one: `read` where the graph lies here, else `walk`.
-    pub fn usual_method(graph: &dyn Graph) -> &'static str {
-        match crate::read::is_here(graph) {
-            true => "read",
-            false => "walk",
-        }
-    }
+    /// The method where nobody names one.
+    pub const USUAL: &'static str = "read";
 
     /// The configuration of a method by its name, one of [`METHODS`].
     pub fn of_method(name: &str) -> Option<Self> {

@@ -299,6 +299,9 @@ pub(crate) fn written(answer: &Answer) -> String {
         text += prose.trim();
         text += "\n\n";
     }
+    for sentence in &answer.unproved {
+        text += &format!("Not proved: {}\n\n", line(sentence));
+    }
     for entity in &answer.answers {
         let marks: Vec<String> = (entity.rationale.iter())
             .map(|&i| {

@@ -50,7 +50,6 @@ pub(crate) fn run(args: &Ask, output: &Output) -> anyhow::Result<Exit> {
     let key = args.sign.as_deref().map(SigningKey::open).transpose()?;
     let graph = open(&args.graph, args.consent.trust())?;
     let config = config_for(
-        graph.as_ref(),
         &Wanted {
             config: args.config.as_deref(),
             method: args.method.as_deref(),
@@ -224,6 +223,9 @@ pub(crate) fn written(answer: &Answer, output: &Output) -> String {
         let seen = language::is_streamed(output) && io::stdout().is_terminal();
         if let Some(prose) = answer.text.as_ref().filter(|_| !seen) {
             text += &format!("\n{}\n", shown(prose));
+        }
+        for sentence in &answer.unproved {
+            text += &format!("{} {}\n", output.bold("Not proved:"), shown(sentence));
         }
         if let Some((reading, form)) = answer.reading.as_ref().zip(answer.logical_form.as_ref()) {
             let form = output.dim(&shown(form));

@@ -107,7 +107,7 @@ struct Session {
 impl Session {
     fn new(graph: &str) -> anyhow::Result<Self> {
         let graph: Arc<dyn Graph> = Arc::from(open(graph, Trust::Recorded)?);
-        let method = PipelineConfig::usual_method(&*graph);
+        let method = PipelineConfig::USUAL;
         let config = PipelineConfig::of_method(method).unwrap_or_default();
         Ok(Self {
             graph,

@@ -84,7 +84,6 @@ pub(crate) fn run(args: &Diff, output: &Output) -> anyhow::Result<Exit> {
         (None, None) => return Err(no_changes(&args.graph).into()),
     };
     let config = config_for(
-        after.as_ref(),
         &Wanted {
             config: args.config.as_deref(),
             method: args.method.as_deref(),

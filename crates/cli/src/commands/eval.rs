@@ -37,7 +37,6 @@ pub(crate) fn run_eval(args: &Eval, output: &Output) -> anyhow::Result<Exit> {
         Some(file) => return run_sweep(args, file, &all, graph.as_ref(), output),
         None => {
             let mut config = config_for(
-                graph.as_ref(),
                 &Wanted {
                     config: args.config.as_deref(),
                     method: args.method.as_deref(),

@@ -6,7 +6,6 @@ use std::path::Path;
 
 use anyhow::Context;
 use wherefore::PipelineConfig;
-use wherefore::graph::Graph;
 
 use crate::errors::UserError;
 use crate::output::Output;
@@ -63,14 +62,10 @@ struct Wanted<'a> {
 }
 
 /// The configuration that is asked for; the usual method of the graph where nothing is.
-fn config_for(
-    graph: &dyn Graph,
-    wanted: &Wanted<'_>,
-    output: &Output,
-) -> anyhow::Result<PipelineConfig> {
+fn config_for(wanted: &Wanted<'_>, output: &Output) -> anyhow::Result<PipelineConfig> {
     let method = match (wanted.config, wanted.method, wanted.model) {
         // what a language model reads is what lies around the topics
-        (None, None, None) if !wanted.llm => Some(PipelineConfig::usual_method(graph)),
+        (None, None, None) if !wanted.llm => Some(PipelineConfig::USUAL),
         (_, method, _) => method,
     };
     if method == Some("forms") {

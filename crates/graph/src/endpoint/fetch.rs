@@ -82,7 +82,7 @@ impl Service {
     }
 
     /// `FILTER` for what is seen of a graph.
-    fn seen(&self, other: &str) -> String {
+    pub(super) fn seen(&self, other: &str) -> String {
         let naming: Vec<String> = (self.config.labels.iter().chain(&self.config.aliases))
             .map(|iri| format!("<{iri}>"))
             .collect();

@@ -5,7 +5,7 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use super::config::ServiceConfig;
-use super::{LONGEST_LABEL, Service};
+use super::{LONGEST_LABEL, Service, summary};
 use crate::error::{Error, Result};
 use crate::load::{Input, LoadOptions, LoadProgress, load};
 
@@ -80,6 +80,13 @@ pub fn index_labels(
         graph: service.config.graph.clone(),
         ..given
     };
+    // counted anew when it is next asked for
+    match std::fs::remove_file(out.join(summary::FILE)) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            return Err(Error::io("remove", &out.join(summary::FILE))(error));
+        }
+        _ => {}
+    }
     let path = out.join("service.toml");
     let text = toml::to_string(&settings).map_err(|e| Error::BadService {
         name: settings.url.clone(),

@@ -24,6 +24,7 @@ mod index;
 mod permit;
 mod query;
 mod search;
+mod summary;
 mod trust;
 
 use std::borrow::Cow;
@@ -33,6 +34,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 pub use config::{Method, Search, ServiceConfig, ServiceLimits};
 pub use index::{LabelReport, index_labels};
+pub use summary::{Around, RelationSummary, Summary};
 pub use trust::{Trust, Trusted, TrustedServices};
 
 use crate::error::{Error, Result};
@@ -385,6 +387,10 @@ impl Graph for Service {
 
     fn run_there(&self, query: &str, most: usize) -> Result<Option<(Vec<EntityId>, bool)>> {
         self.select_x(query, most).map(Some)
+    }
+
+    fn service(&self) -> Option<&Service> {
+        Some(self)
     }
 
     fn identity(&self) -> Option<&str> {

@@ -116,11 +116,10 @@ impl<'a> Binder<'a> {
                     .map(|operand| self.operand(operand))
                     .collect::<Result<_>>()?,
             ),
-            Form::Or(all) => Set::Or(
-                all.iter()
-                    .map(|operand| self.set(operand))
-                    .collect::<Result<_>>()?,
-            ),
+            Form::Or(all) => {
+                let all = all.iter().map(|operand| self.set(operand));
+                either(all.collect::<Result<_>>()?)
+            }
             Form::Except(of, not) => {
                 let of = self.operand(of)?;
                 Set::Except(Box::new(of), Box::new(self.operand(not)?))
@@ -529,4 +528,24 @@ fn no_number(written: &impl std::fmt::Display) -> Error {
         value: written.to_string(),
         wanted: "a number: times cannot be added up or calculated with",
     }
+}
+
+/// What is in one of some sets; of names alone, these names: services read one list of terms, and
+/// not every one a union of lists.
+fn either(all: Vec<Set>) -> Set {
+    let mut pairs = Vec::new();
+    for set in &all {
+        let Set::Of(Members { ids, terms }) = set else {
+            return Set::Or(all);
+        };
+        if ids.len() != terms.len() {
+            // a name that the graph does not have
+            return Set::Or(all);
+        }
+        pairs.extend(ids.iter().copied().zip(terms.iter().cloned()));
+    }
+    pairs.sort_by_key(|(id, _)| *id);
+    pairs.dedup_by_key(|(id, _)| *id);
+    let (ids, terms) = pairs.into_iter().unzip();
+    Set::Of(Members { ids, terms })
 }

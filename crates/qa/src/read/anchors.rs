@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use hashbrown::HashMap;
 use wherefore_graph::names::normalise;
-use wherefore_graph::{EntityId, NameMatch, RelationId};
+use wherefore_graph::{Direction, EntityId, NameMatch, RelationId};
 
 use super::arena::{Measure, Node, Ranked};
 use super::chart::{Anchor, Cat, Search, sorted};
@@ -56,37 +56,42 @@ impl Search<'_> {
     fn name_anchors(&mut self, links: &[Link], found: &mut Vec<Anchor>) -> Result<()> {
         let mut names: Vec<Named> = Vec::new();
         let n = self.words.all.len();
+        let mut spans = Vec::new();
         for from in 0..n {
             for to in from + 1..=n.min(from + MAX_NAME) {
                 let words = &self.words.all[from..to];
                 let quoted = self.words.quoted.contains(&(from, to));
-                if words.iter().all(|w| w.is_silent) && !quoted {
-                    continue;
+                if !words.iter().all(|w| w.is_silent) || quoted {
+                    spans.push((from, to, self.words.text_of(from, to)));
                 }
-                let text = self.words.text_of(from, to);
-                let mut entities = self.graph.entities_named(text, NameMatch::Normalised)?;
-                let mut unsure = 0.0;
-                if entities.is_empty()
-                    && let Some(one) = text.strip_suffix('s')
-                    && one.len() > 3
-                {
-                    entities = self.graph.entities_named(one, NameMatch::Normalised)?;
-                    unsure = 0.2;
+            }
+        }
+        let texts = spans.iter().map(|(.., text)| *text);
+        let singular = texts.clone().filter_map(one_of_many);
+        let texts: Vec<&str> = texts.chain(singular).collect();
+        self.graph.prefetch_names(&texts)?;
+        for (from, to, text) in spans {
+            let mut entities = self.graph.entities_named(text, NameMatch::Normalised)?;
+            let mut unsure = 0.0;
+            if entities.is_empty()
+                && let Some(one) = one_of_many(text)
+            {
+                entities = self.graph.entities_named(one, NameMatch::Normalised)?;
+                unsure = 0.2;
+            }
+            if entities.is_empty() && to - from <= 3 {
+                let text = normalise(text);
+                for name in country(&text).into_iter().flatten() {
+                    entities.extend(self.graph.entities_named(name, NameMatch::Normalised)?);
+                    unsure = 0.1;
                 }
-                if entities.is_empty() && to - from <= 3 {
-                    let text = normalise(text);
-                    for name in country(&text).into_iter().flatten() {
-                        entities.extend(self.graph.entities_named(name, NameMatch::Normalised)?);
-                        unsure = 0.1;
-                    }
-                }
-                if !entities.is_empty() {
-                    names.push(Named {
-                        words: (from, to),
-                        entities,
-                        unsure,
-                    });
-                }
+            }
+            if !entities.is_empty() {
+                names.push(Named {
+                    words: (from, to),
+                    entities,
+                    unsure,
+                });
             }
         }
         for link in links {
@@ -110,6 +115,9 @@ impl Search<'_> {
                 unsure: 1.0 - link.score,
             });
         }
+        let all = names.iter().flat_map(|n| n.entities.iter().take(NAMESAKES));
+        let all: Vec<EntityId> = all.copied().collect();
+        self.graph.prefetch(&all, Direction::Both)?;
         for named in names {
             self.one_name(named, found)?;
         }
@@ -695,4 +703,9 @@ impl Search<'_> {
     fn describes(&self, slot: usize) -> bool {
         self.words.slots.get(slot + 1) == Some(&(self.words.slots[slot] + 1))
     }
+}
+
+/// A plural without its *s*.
+fn one_of_many(text: &str) -> Option<&str> {
+    text.strip_suffix('s').filter(|one| one.len() > 3)
 }

@@ -6,7 +6,7 @@
 use std::rc::Rc;
 
 use hashbrown::HashMap;
-use wherefore_graph::{EntityId, Graph, RelationId, Term, edges_by_relation};
+use wherefore_graph::{Direction, EntityId, Graph, RelationId, Term, edges_by_relation};
 
 use super::phrases::Told;
 use super::schema::{ClassIx, Kind, Schema, Step, entity_kind, number_of, row};
@@ -16,12 +16,29 @@ use crate::logic::{Aggregate, Comparison};
 /// The number of a node.
 pub(super) type Id = u32;
 
-/// Edges that may be read for one question.
-const MAX_EDGES: usize = 600_000;
-/// Most members of a set that is computed.
-const MAX_SET: usize = 100_000;
-/// Most triples of a relation whose heads or tails are all read.
-const MAX_SIDE: usize = 20_000;
+/// What may be read for one question.
+#[derive(Clone, Copy)]
+struct Limits {
+    /// Edges in all.
+    edges: usize,
+    /// Members of a set that is computed.
+    set: usize,
+    /// Triples of a relation whose heads or tails are all read.
+    side: usize,
+}
+
+/// Where the graph lies here.
+const HERE: Limits = Limits {
+    edges: 600_000,
+    set: 100_000,
+    side: 20_000,
+};
+/// Where a service holds it: what is too much to fetch is run there, once it is chosen.
+const FAR: Limits = Limits {
+    edges: 30_000,
+    set: 1000,
+    side: 1000,
+};
 /// Members of a set whose classes are looked at.
 const TYPED: usize = 16;
 
@@ -93,6 +110,7 @@ pub(super) struct Arena<'g> {
     kinds: Vec<Kind>,
     meanings: Vec<Option<Meaning>>,
     edges: usize,
+    most: Limits,
 }
 
 impl Measure {
@@ -185,6 +203,7 @@ impl<'g> Arena<'g> {
             kinds: Vec::new(),
             meanings: Vec::new(),
             edges: 0,
+            most: if graph.service().is_some() { FAR } else { HERE },
         }
     }
 
@@ -248,7 +267,9 @@ impl<'g> Arena<'g> {
         Ok(match node {
             Node::Ents(all) => {
                 let mut found = Vec::new();
-                for &entity in all.iter().take(TYPED) {
+                let some = &all[..all.len().min(TYPED)];
+                self.graph.prefetch(some, Direction::Outgoing)?;
+                for &entity in some {
                     for class in self.schema.types_of(self.graph, entity)? {
                         if !found.contains(&class) {
                             found.push(class);
@@ -333,13 +354,14 @@ impl<'g> Arena<'g> {
                 None => Ok(None),
             };
         }
+        self.graph.prefetch(from, towards(forward))?;
         let mut found = Vec::new();
         for &entity in from {
             let row = row(self.graph, entity, forward)?;
             let edges = edges_by_relation(&row, relation);
             self.edges += edges.len() + 1;
             found.extend(edges.iter().map(|edge| edge.entity));
-            if found.len() > MAX_SET || self.edges > MAX_EDGES {
+            if found.len() > self.most.set || self.edges > self.most.edges {
                 return Ok(None);
             }
         }
@@ -366,6 +388,18 @@ impl<'g> Arena<'g> {
             Term::Name(name) => number_of(&name).or_else(|| year_of(&name)),
             _ => None,
         })
+    }
+
+    /// What the first steps of a measure read.
+    fn fetch(&self, all: &[EntityId], by: &Measure) -> Result<()> {
+        let (Measure::Path(path) | Measure::HowMany(path, _)) = by;
+        match path.first() {
+            Some(&step) => {
+                let (first, _) = self.schema.steps(step);
+                Ok(self.graph.prefetch(all, towards(first.1))?)
+            }
+            None => Ok(()),
+        }
     }
 
     fn values(&mut self, entity: EntityId, by: &Measure) -> Result<Option<Vec<f64>>> {
@@ -432,6 +466,11 @@ impl<'g> Arena<'g> {
         let filter = self.nodes[set as usize].clone();
         if matches!(filter, Node::Class(_) | Node::Side(..)) {
             // by what each of them says, without reading the whole of the set
+            let forward = match filter {
+                Node::Side(_, tails) => !tails,
+                _ => true,
+            };
+            self.graph.prefetch(all, towards(forward))?;
             let mut kept = Vec::new();
             for &entity in all {
                 self.edges += 1;
@@ -446,7 +485,7 @@ impl<'g> Arena<'g> {
                     kept.push(entity);
                 }
             }
-            return Ok((self.edges <= MAX_EDGES).then_some(kept));
+            return Ok((self.edges <= self.most.edges).then_some(kept));
         }
         let Some(members) = self.members(set)? else {
             return Ok(None);
@@ -462,7 +501,7 @@ impl<'g> Arena<'g> {
             .iter()
             .map(|c| self.schema.classes[*c as usize].instances)
             .sum::<usize>()
-            > MAX_SET
+            > self.most.set
         {
             return Ok(None);
         }
@@ -490,19 +529,19 @@ impl<'g> Arena<'g> {
             Node::Ents(all) => Meaning::Set(Rc::clone(all)),
             Node::Whatever(_) => Meaning::Unknown,
             Node::Class(class) => set(self.class(*class)?),
-            Node::Side(relation, _) if self.schema.relation(*relation).count > MAX_SIDE => {
+            Node::Side(relation, _) if self.schema.relation(*relation).count > self.most.side => {
                 Meaning::Unknown
             }
             Node::Side(relation, tails) => {
                 let mut found = Vec::new();
                 let ((relation, away), _) = self.schema.steps((*relation, !tails));
                 let tails = !away;
-                for triple in self.graph.with_relation(relation)?.take(MAX_SET) {
+                for triple in self.graph.with_relation(relation)?.take(self.most.set) {
                     let triple = triple?;
                     found.push(if tails { triple.tail } else { triple.head });
                 }
                 self.edges += found.len();
-                let whole = found.len() < MAX_SET && self.edges <= MAX_EDGES;
+                let whole = found.len() < self.most.set && self.edges <= self.most.edges;
                 found.sort_unstable();
                 found.dedup();
                 set(whole.then_some(found))
@@ -546,6 +585,7 @@ impl<'g> Arena<'g> {
                 let (Some(all), Some(than)) = (self.members(*of)?, self.number(*than)?) else {
                     return Ok(Meaning::Unknown);
                 };
+                self.fetch(&all, by)?;
                 let mut found = Vec::new();
                 for &entity in all.iter() {
                     let Some(values) = self.values(entity, by)? else {
@@ -569,6 +609,7 @@ impl<'g> Arena<'g> {
                 let Some(all) = self.members(*of)? else {
                     return Ok(Meaning::Unknown);
                 };
+                self.fetch(&all, by)?;
                 let mut values = Vec::new();
                 for &entity in all.iter() {
                     match self.values(entity, by)? {
@@ -607,6 +648,7 @@ impl<'g> Arena<'g> {
         let Some(all) = self.members(of)? else {
             return Ok(None);
         };
+        self.fetch(&all, by)?;
         let mut valued: Vec<(f64, EntityId)> = Vec::new();
         for &entity in all.iter() {
             let Some(values) = self.values(entity, by)? else {
@@ -646,7 +688,10 @@ impl<'g> Arena<'g> {
         let Some(all) = self.members(of)? else {
             return Ok(true);
         };
-        for &entity in all.iter().take(TYPED) {
+        let (first, _) = self.schema.steps(step);
+        let some = &all[..all.len().min(TYPED)];
+        self.graph.prefetch(some, towards(first.1))?;
+        for &entity in some {
             if self.has_edge(entity, step)? {
                 return Ok(true);
             }
@@ -658,6 +703,14 @@ impl<'g> Arena<'g> {
         let ((relation, forward), _) = self.schema.steps(step);
         let row = row(self.graph, entity, forward)?;
         Ok(!edges_by_relation(&row, relation).is_empty())
+    }
+}
+
+/// The direction in which edges are followed.
+fn towards(forward: bool) -> Direction {
+    match forward {
+        true => Direction::Outgoing,
+        false => Direction::Incoming,
     }
 }
 

@@ -8,7 +8,7 @@
 
 use std::rc::Rc;
 
-use wherefore_graph::{EntityId, Graph, RelationId};
+use wherefore_graph::{Direction, EntityId, Graph, RelationId};
 
 use super::arena::{Id, Meaning, Node};
 use super::chart::{Anchor, Cat, Own, Reading, Search};
@@ -504,7 +504,9 @@ impl Search<'_> {
                 continue;
             };
             let mut near = Vec::new();
-            for &member in members.iter().take(LOOKED_AT) {
+            let some = &members[..members.len().min(LOOKED_AT)];
+            self.graph.prefetch(some, Direction::Both)?;
+            for &member in some {
                 if self.graph.degree(member)? <= MAX_DEGREE {
                     near.push(member);
                 }
@@ -560,7 +562,9 @@ fn is_soft(anchor: &Anchor) -> bool {
 /// The ways around some things: a step, or two through a node that nobody names.
 fn ways_around(all: &[EntityId], graph: &dyn Graph, schema: &Schema) -> Result<Vec<Way>> {
     let mut found: Vec<Way> = Vec::new();
-    for &entity in all.iter().take(LOOKED_AT) {
+    let some = &all[..all.len().min(LOOKED_AT)];
+    graph.prefetch(some, Direction::Both)?;
+    for &entity in some {
         for first in steps_from(entity, graph, schema)? {
             let mut nameless = Vec::new();
             for &end in first.1.iter().take(LOOKED_AT) {
@@ -572,6 +576,7 @@ fn ways_around(all: &[EntityId], graph: &dyn Graph, schema: &Schema) -> Result<V
                 found.push(Rc::from([first.0]));
                 continue;
             }
+            graph.prefetch(&nameless, Direction::Both)?;
             for node in nameless {
                 for (second, _) in steps_from(node, graph, schema)? {
                     if second != (first.0.0, !first.0.1) {

@@ -5,6 +5,7 @@ mod anchors;
 mod arena;
 mod chart;
 mod close;
+mod far;
 mod features;
 mod fit;
 mod joins;
@@ -53,11 +54,6 @@ use crate::question::Question;
 /// Ways that no word says are answers from this fit to the whole question on, where things have
 /// classes.
 const WEAK: f32 = 3.5;
-
-/// Whether a graph lies on this machine, so that reading all of it is no burden on others.
-pub fn is_here(graph: &dyn Graph) -> bool {
-    graph.store().is_some() || graph.identity().is_none()
-}
 
 /// What a graph speaks of, made once for a graph.
 #[derive(Debug)]

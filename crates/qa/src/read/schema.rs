@@ -6,13 +6,17 @@
 //! kind(r)        things, numbers, times or texts: what most of its tails are
 //! ```
 //!
-//! Large relations are told by a sample of their triples.
+//! Large relations are told by a sample of their triples, and those of a service by what it counts
+//! (`far.rs`).
 
 use std::borrow::Cow;
 
 use hashbrown::{HashMap, HashSet};
-use wherefore_graph::{Edge, EntityId, Graph, LiteralKind, RelationId, Term, edges_by_relation};
+use wherefore_graph::{
+    Edge, EntityId, Graph, LiteralKind, RelationId, Summary, Term, edges_by_relation,
+};
 
+use super::far;
 use super::lang::Lang;
 use crate::error::Result;
 use crate::logic::type_relations;
@@ -121,6 +125,34 @@ impl Relation {
     }
 }
 
+/// What was seen of a relation.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    /// Triples that were looked at, and all there are.
+    pub(super) triples: usize,
+    pub(super) all: usize,
+    /// How many tails are of each [`Kind`].
+    pub(super) kinds: [usize; 4],
+    domain: HashMap<ClassIx, usize>,
+    range: HashMap<ClassIx, usize>,
+    joined: HashMap<(ClassIx, ClassIx), u32>,
+}
+
+impl Seen {
+    /// Some triples whose heads and tails are of these classes.
+    pub(super) fn add(&mut self, heads: &[ClassIx], tails: &[ClassIx], triples: usize) {
+        for &head in heads {
+            *self.domain.entry(head).or_insert(0) += triples;
+            for &tail in tails {
+                *self.joined.entry((head, tail)).or_insert(0) += triples as u32;
+            }
+        }
+        for &tail in tails {
+            *self.range.entry(tail).or_insert(0) += triples;
+        }
+    }
+}
+
 /// The summary.
 #[derive(Debug)]
 pub(super) struct Schema {
@@ -146,8 +178,13 @@ pub(super) struct Schema {
 impl Schema {
     pub(super) fn new(graph: &dyn Graph, lang: &Lang) -> Result<Self> {
         let typed_by = type_relations(graph)?;
+        let counted = graph.service().map(|s| s.summary(&typed_by)).transpose()?;
+        let is_untyped = match &counted {
+            None => !has_classes(graph, &typed_by)?,
+            Some(summary) => !far::has_classes(summary),
+        };
         let mut schema = Schema {
-            is_untyped: !has_classes(graph, &typed_by)?,
+            is_untyped,
             typed_by,
             classes: Vec::new(),
             relations: Vec::new(),
@@ -160,20 +197,34 @@ impl Schema {
             classes_by_stem: HashMap::new(),
             classes_by_group: HashMap::new(),
         };
-        schema.read_classes(graph, lang)?;
+        schema.read_classes(graph, counted.as_ref(), lang)?;
         let mut labels = HashSet::new();
         for id in 0..graph.relation_bound() {
             labels.insert(opened(&graph.relation_label(RelationId(id as u32))?));
         }
         for id in 0..graph.relation_bound() {
-            let relation = schema.read_relation(RelationId(id as u32), &labels, graph, lang)?;
+            let id = RelationId(id as u32);
+            let mut relation = schema.named_relation(id, &labels, graph, lang)?;
+            if !relation.is_silent {
+                let seen = match &counted {
+                    None => schema.look_at(id, graph)?,
+                    Some(summary) => schema.counted(id, summary, graph, lang)?,
+                };
+                schema.describe(&mut relation, id, seen);
+            }
             schema.relations.push(relation);
         }
-        schema.read_mediators(graph, lang)?;
+        // nodes without a name cannot be asked for at a service, and rows are not read one by one
+        if counted.is_none() {
+            schema.read_mediators(graph, lang)?;
+        }
         for id in 0..graph.relation_bound() {
             schema.index_relation(RelationId(id as u32), lang);
         }
-        schema.read_instances(graph)?;
+        match &counted {
+            None => schema.read_instances(graph)?,
+            Some(summary) => schema.counted_around(summary, graph, lang)?,
+        }
         for joins in schema.joins.values_mut() {
             joins.sort_by_key(|&(relation, count)| (std::cmp::Reverse(count), relation));
         }
@@ -220,11 +271,20 @@ impl Schema {
         }
     }
 
-    fn read_classes(&mut self, graph: &dyn Graph, lang: &Lang) -> Result<()> {
-        for &relation in &self.typed_by.clone() {
-            for triple in graph.with_relation(relation)?.take(MAX_TYPED) {
-                if let Some(ix) = self.class(triple?.tail, graph, lang)? {
-                    self.classes[ix as usize].instances += 1;
+    fn read_classes(
+        &mut self,
+        graph: &dyn Graph,
+        counted: Option<&Summary>,
+        lang: &Lang,
+    ) -> Result<()> {
+        if let Some(summary) = counted {
+            self.counted_classes(summary, graph, lang)?;
+        } else {
+            for &relation in &self.typed_by.clone() {
+                for triple in graph.with_relation(relation)?.take(MAX_TYPED) {
+                    if let Some(ix) = self.class(triple?.tail, graph, lang)? {
+                        self.classes[ix as usize].instances += 1;
+                    }
                 }
             }
         }
@@ -267,7 +327,7 @@ impl Schema {
         Ok(())
     }
 
-    fn class(
+    pub(super) fn class(
         &mut self,
         entity: EntityId,
         graph: &dyn Graph,
@@ -292,8 +352,9 @@ impl Schema {
         Ok(Some(ix))
     }
 
-    fn read_relation(
-        &mut self,
+    /// A relation as far as its label tells.
+    fn named_relation(
+        &self,
         id: RelationId,
         labels: &HashSet<String>,
         graph: &dyn Graph,
@@ -307,7 +368,7 @@ impl Schema {
             is_silent |= labels.contains(other);
         }
         let (stems, words) = stems_and_words(&label, lang);
-        let mut relation = Relation {
+        Ok(Relation {
             stems,
             words,
             prepositions: prepositions(&label, lang),
@@ -318,55 +379,50 @@ impl Schema {
             domain: Vec::new(),
             range: Vec::new(),
             count: 0,
-        };
-        if is_silent {
-            return Ok(relation);
-        }
-        let (mut domain, mut range) = (HashMap::new(), HashMap::new());
-        let mut joined: HashMap<(ClassIx, ClassIx), u32> = HashMap::new();
-        let mut kinds = [0usize; 4];
+        })
+    }
+
+    /// The first triples of a relation.
+    fn look_at(&self, id: RelationId, graph: &dyn Graph) -> Result<Seen> {
+        let mut seen = Seen::default();
         for triple in graph.with_relation(id)?.take(SAMPLE) {
             let triple = triple?;
-            relation.count += 1;
+            seen.triples += 1;
             let heads = self.types_of(graph, triple.head)?;
             let kind = kind_of(&graph.entity_term(triple.tail)?);
-            kinds[kind as usize] += 1;
+            seen.kinds[kind as usize] += 1;
             let tails = match kind {
                 Kind::Thing => self.types_of(graph, triple.tail)?,
                 _ => Vec::new(),
             };
-            for &head in &heads {
-                *domain.entry(head).or_insert(0usize) += 1;
-                for &tail in &tails {
-                    *joined.entry((head, tail)).or_insert(0) += 1;
-                }
-            }
-            for &tail in &tails {
-                *range.entry(tail).or_insert(0usize) += 1;
-            }
+            seen.add(&heads, &tails, 1);
         }
+        seen.all = match graph.store() {
+            Some(store) => store.relation_count(id)?,
+            None => seen.triples,
+        };
+        Ok(seen)
+    }
+
+    /// Says of a relation what was seen of it.
+    fn describe(&mut self, relation: &mut Relation, id: RelationId, seen: Seen) {
         let all = [Kind::Thing, Kind::Number, Kind::Time, Kind::Text];
-        let most = (0..4).max_by_key(|&i| (kinds[i], 4 - i)).unwrap_or(0);
+        let most = (0..4).max_by_key(|&i| (seen.kinds[i], 4 - i)).unwrap_or(0);
         relation.kind = all[most];
         let shares = |counts: HashMap<ClassIx, usize>| {
-            let share = |n: usize| n as f32 / relation.count.max(1) as f32;
+            let share = |n: usize| n as f32 / seen.triples.max(1) as f32;
             let mut all: Vec<_> = counts.into_iter().map(|(c, n)| (c, share(n))).collect();
             all.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
             all
         };
-        let (domain, range) = (shares(domain), shares(range));
-        let seen = relation.count;
-        if let Some(store) = graph.store() {
-            relation.count = store.relation_count(id)?;
-        }
-        let scale = relation.count as f32 / seen.max(1) as f32;
-        for (pair, n) in joined {
+        (relation.domain, relation.range) = (shares(seen.domain), shares(seen.range));
+        relation.count = seen.all;
+        let scale = seen.all as f32 / seen.triples.max(1) as f32;
+        for (pair, n) in seen.joined {
             let joins = self.joins.entry(pair).or_default();
             joins.push((id, (n as f32 * scale) as u32));
         }
         relation.is_noun = self.classes.iter().any(|c| c.stems == relation.stems);
-        (relation.domain, relation.range) = (domain, range);
-        Ok(relation)
     }
 
     /// What a few instances of each class are joined to: a class of few things does not show in
@@ -408,28 +464,46 @@ impl Schema {
                 }
             }
             for ((head, tail, relation), count) in counts {
-                let joins = self.joins.entry((head, tail)).or_default();
-                match joins.iter_mut().find(|(r, _)| *r == relation) {
-                    Some((_, known)) => *known = (*known).max(count as u32),
-                    None => joins.push((relation, (count as u32).max(1))),
-                }
+                self.joins_at_least(head, tail, relation, count);
             }
             for (sides, is_domain) in [(heads, true), (tails, false)] {
                 for (relation, count) in sides {
-                    let of = &mut self.relations[relation.index()];
-                    let share = (count / of.count.max(1) as f32).min(1.0);
-                    let side = if is_domain {
-                        &mut of.domain
-                    } else {
-                        &mut of.range
-                    };
-                    if !side.iter().any(|(c, _)| *c == class) {
-                        side.push((class, share));
-                    }
+                    self.has_at_least(class, relation, is_domain, count);
                 }
             }
         }
         Ok(())
+    }
+
+    /// A relation joins two classes, by so many triples or more.
+    pub(super) fn joins_at_least(
+        &mut self,
+        head: ClassIx,
+        tail: ClassIx,
+        relation: RelationId,
+        count: f32,
+    ) {
+        let joins = self.joins.entry((head, tail)).or_default();
+        match joins.iter_mut().find(|(r, _)| *r == relation) {
+            Some((_, known)) => *known = (*known).max(count as u32),
+            None => joins.push((relation, (count as u32).max(1))),
+        }
+    }
+
+    /// Things of a class are heads of a relation, or tails, of so many triples.
+    pub(super) fn has_at_least(
+        &mut self,
+        class: ClassIx,
+        relation: RelationId,
+        heads: bool,
+        count: f32,
+    ) {
+        let of = &mut self.relations[relation.index()];
+        let share = (count / of.count.max(1) as f32).min(1.0);
+        let side = if heads { &mut of.domain } else { &mut of.range };
+        if !side.iter().any(|(c, _)| *c == class) {
+            side.push((class, share));
+        }
     }
 
     /// The classes of a thing, wider ones included.
@@ -448,6 +522,12 @@ impl Schema {
                 }
             }
         }
+        self.add_wider(&mut found);
+        Ok(found)
+    }
+
+    /// Adds the classes that are wider than these.
+    pub(super) fn add_wider(&self, found: &mut Vec<ClassIx>) {
         let mut at = 0;
         while at < found.len() && found.len() < MAX_TYPES {
             for &wide in &self.classes[found[at] as usize].wider {
@@ -457,7 +537,6 @@ impl Schema {
             }
             at += 1;
         }
-        Ok(found)
     }
 
     pub(super) fn relation(&self, id: RelationId) -> &Relation {

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use hashbrown::HashSet;
-use wherefore_graph::{EntityId, RelationId};
+use wherefore_graph::{Direction, EntityId, RelationId};
 
 use super::arena::{Id, Meaning, Measure, Node};
 use super::chart::{Anchor, Bridge, Cat, Counted, Own, Search, Weighed};
@@ -188,6 +188,7 @@ impl Search<'_> {
         types: &[ClassIx],
     ) -> Result<Vec<(Vec<Step>, f32)>> {
         let mut counts: hashbrown::HashMap<Step, f32> = hashbrown::HashMap::new();
+        self.graph.prefetch(all, Direction::Both)?;
         for &entity in all {
             let own = self.schema.types_of(self.graph, entity)?;
             for forward in [true, false] {
@@ -229,6 +230,7 @@ impl Search<'_> {
         let mut edges = 0;
         for _ in 0..REACH {
             let mut next = Vec::new();
+            self.graph.prefetch(&at, Direction::Both)?;
             for &entity in &at {
                 for forward in [true, false] {
                     for (relation, run) in by_relation(&row(self.graph, entity, forward)?) {
@@ -259,7 +261,9 @@ impl Search<'_> {
     /// The steps that lead on from the first of some entities, with how many edges each has.
     pub(super) fn steps_around(&self, all: &[EntityId]) -> Result<Vec<(Step, f32)>> {
         let mut counts: hashbrown::HashMap<Step, f32> = hashbrown::HashMap::new();
-        for &entity in all.iter().take(LOOKED_AROUND) {
+        let some = &all[..all.len().min(LOOKED_AROUND)];
+        self.graph.prefetch(some, Direction::Both)?;
+        for &entity in some {
             for forward in [true, false] {
                 let row = row(self.graph, entity, forward)?;
                 for (relation, run) in by_relation(&row) {

@@ -22,7 +22,7 @@ use crate::error::{Error, Result};
 use crate::link::Link;
 use crate::per_graph::PerGraph;
 use crate::question::Question;
-use crate::read::{Known, LearnedPhrases, Proposal, Weights, by_relation, is_here, read};
+use crate::read::{Known, LearnedPhrases, Proposal, Weights, by_relation, read};
 
 /// β: how much a better score speaks for a reading.
 const SHARPNESS: f32 = 1.0;
@@ -178,14 +178,6 @@ impl Retriever for Read {
         links: &[Link],
         graph: &dyn Graph,
     ) -> Result<ScoredTriples> {
-        if !is_here(graph) {
-            return Ok(ScoredTriples {
-                refused: Some(
-                    "the method `read` has to see all of a graph, and this one is a service; `walk` answers over services".into(),
-                ),
-                ..ScoredTriples::default()
-            });
-        }
         let known = self.known.get(graph, || {
             let matcher = Arc::clone(&self.matcher);
             let encoder = Arc::clone(&self.encoder);

@@ -9,6 +9,7 @@
 //! answers      likewise; the rationale joins each to a topic, or what was         computed.rs
 //!              computed is computed again and comes to the same
 //! form         runs; `sparql` and `reading` are what it is in SPARQL and in words  computed.rs
+//! text         sentences that the evidence does not bear out are marked as such    prose.rs
 //! ```
 //!
 //! [`verify_saved`] also checks the seal of a file: its digest, so that no field can be changed
@@ -18,6 +19,7 @@
 
 pub(crate) mod computed;
 mod names;
+mod prose;
 mod seal;
 mod settle;
 mod signature;
@@ -95,6 +97,8 @@ pub enum Subject {
     Reading,
     /// Its table.
     Table,
+    /// Its prose.
+    Text,
     /// How its answers were computed.
     Computation,
     /// Whether this is the graph that was asked.
@@ -170,6 +174,7 @@ pub fn verify(answer: &Answer, graph: &dyn Graph) -> Result<Verification> {
     checks.push(all_found(answer, &evidence));
     checks.push(links(answer, &names)?);
     checks.extend(trace(answer));
+    checks.extend(text(answer));
     let proof = Proof {
         answer,
         topics: answer.links.iter().map(|l| l.id.as_str()).collect(),
@@ -220,6 +225,25 @@ fn status(answer: &Answer) -> Check {
             "it says that it abstained, and has answers",
         ),
     }
+}
+
+/// Sentences that the evidence does not bear out are named. Whether the evidence is as it says is
+/// checked by itself.
+fn text(answer: &Answer) -> Option<Check> {
+    answer.text.as_ref()?;
+    let unproved = prose::unproved(answer);
+    Some(match (unproved == answer.unproved, unproved.len()) {
+        (true, 0) => Check::passed(Subject::Text, "the evidence bears out each sentence"),
+        (true, some) => {
+            let detail = format!("{some} of its sentences are marked as unproved");
+            Check::passed(Subject::Text, &detail)
+        }
+        (false, _) => {
+            let detail =
+                "it has sentences that the evidence does not bear out, and does not say so";
+            Check::failed(Subject::Text, detail)
+        }
+    })
 }
 
 /// The evidence is shown as verified, whether a rationale needs it or not.

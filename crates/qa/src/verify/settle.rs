@@ -5,6 +5,7 @@
 use serde::{Deserialize, Serialize};
 use wherefore_graph::{EntityId, Graph};
 
+use super::prose;
 use crate::answer::{Answer, AnswerEntity, Evidence, LinkReport, Status, Withheld};
 use crate::error::Result;
 use crate::link::Link;
@@ -178,7 +179,7 @@ pub fn settle(
             });
         }
     }
-    Ok(Answer {
+    let mut answer = Answer {
         question: question.text.clone(),
         status: if answered {
             Status::Answered
@@ -203,7 +204,9 @@ pub fn settle(
         written_forms: conclusion.written_forms,
         retrieved: conclusion.retrieved,
         ..Answer::default()
-    })
+    };
+    answer.unproved = prose::unproved(&answer);
+    Ok(answer)
 }
 
 /// Whether there are triples, and all of them were found.

@@ -117,18 +117,7 @@ impl Engine {
                 linkers.share(&config.link, &mut pipeline);
                 pipelines.insert(method.clone(), pipeline);
             }
-            let usual = match &live {
-                Live::Store(store) => {
-                    PipelineConfig::usual_method(&newest(store).map_err(wherefore::Error::from)?)
-                }
-                Live::Service(_) => "walk",
-            };
-            // a graph that cannot be read is walked where both are offered
-            let default_method = match default_method.as_str() {
-                "read" if pipelines.contains_key(usual) => usual,
-                other => other,
-            };
-            let has_default = pipelines.contains_key(default_method);
+            let has_default = pipelines.contains_key(default_method.as_str());
             let first = pipelines.keys().next().cloned();
             graphs.insert(
                 name.clone(),

@@ -303,7 +303,8 @@ function showAnswer(answer, expected) {
   $("reason").textContent = answer.status === "answered" ? "" : `No answer: ${answer.reason ?? "nothing was found"}.`;
   showAnswers(answer, expected, FEW);
   showSteps(answer);
-  const notes = [...(answer.notes ?? []), ...(answer.withheld ?? []).map((held) => `withheld: ${held.name} (${held.reason})`)];
+  const unproved = (answer.unproved ?? []).map((sentence) => `not proved: ${sentence}`);
+  const notes = [...unproved, ...(answer.notes ?? []), ...(answer.withheld ?? []).map((held) => `withheld: ${held.name} (${held.reason})`)];
   $("notes").replaceChildren(...notes.map((note) => el("li", {}, note)));
   $("feedback").hidden = !state.about.feedback || Boolean(state.replay) || !answer.links.length;
   showChains(answer);

@@ -1,0 +1,320 @@
+//! What a service counts for us: how often each relation occurs, what classes there are, and
+//! between which of them a relation stands.
+//!
+//! A relation is told by its first triples: reading all of them is a burden on other people's
+//! machines. With a label index the counts lie beside it (`summary.json`), and the service is not asked again until `wherefore index` makes the index anew.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::Mutex;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Service, lock};
+use crate::error::{Error, Result};
+use crate::graph::{EntityId, RelationId, Term};
+use crate::key;
+
+/// Triples of a relation whose tails are looked at.
+const TAILS_OF: usize = 100;
+/// Relations that are told so, those with the most triples, and classes.
+const MOST_RELATIONS: usize = 400;
+const CLASSES_READ: usize = 200;
+/// Things of a class that are looked at.
+const THINGS_OF: u64 = 40;
+/// Classes that are listed.
+const MOST_CLASSES: usize = 20_000;
+/// The longest file of counts that is read, in bytes.
+const LONGEST_FILE: u64 = 64 << 20;
+/// The file beside a label index.
+pub(super) const FILE: &str = "summary.json";
+
+/// What a service counted.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Summary {
+    /// Classes with how many things are of each, by the relation that says so; all by their IRIs.
+    pub classes: BTreeMap<String, Vec<(String, u64)>>,
+    /// The relations, by their IRIs.
+    pub relations: BTreeMap<String, RelationSummary>,
+    /// The largest classes, by their IRIs: what some things of each have to do with.
+    pub around: BTreeMap<String, Vec<Around>>,
+}
+
+/// A relation of some things of a class.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Around {
+    /// The relation, by its IRI.
+    pub relation: String,
+    /// Whether they are heads of it.
+    pub forward: bool,
+    /// The class at the other end, by its IRI.
+    pub class: Option<String>,
+    /// How many triples each has of it, on average.
+    pub each: f32,
+}
+
+/// What a service counted of one relation.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RelationSummary {
+    /// Its triples; none where the service does not count them.
+    pub triples: Option<u64>,
+    /// Tails of the first of them, as N-Triples writes them.
+    pub tails: Vec<String>,
+    /// Classes of head and tail, by their IRIs, with how many of the first triples join such.
+    pub joined: Vec<(Option<String>, Option<String>, u64)>,
+}
+
+impl Summary {
+    /// Triples of a relation whose classes are looked at.
+    pub const LOOKED_AT: usize = 2000;
+}
+
+impl Service {
+    /// Counts classes and relations, or reads what was counted before; `typed_by` are the
+    /// relations that join a thing to its class.
+    pub fn summary(&self, typed_by: &[RelationId]) -> Result<Summary> {
+        let kept = self.summary_file();
+        if let Some(summary) = kept.as_deref().map(read).transpose()?.flatten() {
+            return Ok(summary);
+        }
+        let summary = self.summarise(typed_by)?;
+        if let Some(path) = kept {
+            // who may only read the index counts each time
+            let _ = write(&path, &summary);
+        }
+        Ok(summary)
+    }
+
+    fn summary_file(&self) -> Option<PathBuf> {
+        Some(self.names.as_ref()?.path().join(FILE))
+    }
+
+    /// The number of an IRI.
+    pub fn entity_iri(&self, iri: &str) -> Result<EntityId> {
+        let mut bytes = Vec::new();
+        key::push_iri(&mut bytes, iri);
+        self.intern(&bytes)
+    }
+
+    fn summarise(&self, typed_by: &[RelationId]) -> Result<Summary> {
+        let counts = self.count_relations()?;
+        let types: Vec<&str> = (typed_by.iter())
+            .filter_map(|r| self.relations.iris.get(r.index()))
+            .map(String::as_str)
+            .collect();
+        let mut classes = BTreeMap::new();
+        for iri in &types {
+            classes.insert((*iri).to_owned(), self.count_classes(iri)?);
+        }
+        let says = |id: &usize| {
+            let relation = RelationId(*id as u32);
+            !self.relations.naming.contains(&relation) && !typed_by.contains(&relation)
+        };
+        let mut told: Vec<usize> = (0..self.relations.iris.len()).filter(says).collect();
+        told.sort_by_key(|&id| std::cmp::Reverse(counts.get(self.relations.iris[id].as_str())));
+        told.truncate(MOST_RELATIONS);
+        let found = Mutex::new(BTreeMap::new());
+        self.each_task(&told, |&id| {
+            let iri = &self.relations.iris[id];
+            let summary = RelationSummary {
+                triples: counts.get(iri.as_str()).copied(),
+                tails: self.some_tails(iri)?,
+                joined: match types.is_empty() {
+                    true => Vec::new(),
+                    false => self.joined_classes(iri, &types)?,
+                },
+            };
+            lock(&found).insert(iri.clone(), summary);
+            Ok(())
+        })?;
+        let mut relations = std::mem::take(&mut *lock(&found));
+        for iri in &self.relations.iris {
+            let known = relations.entry(iri.clone()).or_default();
+            known.triples = counts.get(iri.as_str()).copied();
+        }
+        let mut largest: Vec<(&str, &(String, u64))> = (classes.iter())
+            .flat_map(|(by, of)| of.iter().map(|class| (by.as_str(), class)))
+            .collect();
+        largest.sort_by_key(|(_, (iri, things))| (std::cmp::Reverse(*things), iri));
+        largest.truncate(CLASSES_READ);
+        let found = Mutex::new(BTreeMap::new());
+        self.each_task(&largest, |(by, (class, things))| {
+            let looked_at = things.clamp(&1, &THINGS_OF);
+            let mut around = self.around(class, by, &types, true)?;
+            around.extend(self.around(class, by, &types, false)?);
+            for of in &mut around {
+                of.each /= *looked_at as f32;
+            }
+            lock(&found).insert(class.clone(), around);
+            Ok(())
+        })?;
+        let around = std::mem::take(&mut *lock(&found));
+        Ok(Summary {
+            classes,
+            relations,
+            around,
+        })
+    }
+
+    /// What some things of a class have to do with, as heads or as tails, all of them together.
+    fn around(
+        &self,
+        class: &str,
+        typed_by: &str,
+        types: &[&str],
+        forward: bool,
+    ) -> Result<Vec<Around>> {
+        let pattern = match forward {
+            true => "?s ?p ?o",
+            false => "?o ?p ?s",
+        };
+        let query = format!(
+            "SELECT ?p ?b (COUNT(*) AS ?n) WHERE {{ \
+             {{ SELECT ?s WHERE {{ ?s <{typed_by}> <{class}> FILTER(!isBlank(?s)) }} LIMIT {THINGS_OF} }} \
+             {pattern} {} {} }} GROUP BY ?p ?b",
+            self.seen("?o"),
+            class_of("?o", "?b", types),
+        );
+        let rows = self.counted(&query, 8000)?;
+        Ok(rows
+            .into_iter()
+            .filter_map(|(terms, n)| {
+                let [relation, class] = terms.try_into().ok()?;
+                Some(Around {
+                    relation: relation?,
+                    forward,
+                    class,
+                    each: n as f32,
+                })
+            })
+            .collect())
+    }
+
+    /// Triples of each relation; none where the service finds that too much to count.
+    fn count_relations(&self) -> Result<HashMap<String, u64>> {
+        let query = "SELECT ?p (COUNT(*) AS ?n) WHERE { ?s ?p ?o } GROUP BY ?p";
+        let rows = self.counted(query, self.relations.iris.len().max(1))?;
+        Ok(rows
+            .into_iter()
+            .filter_map(|(mut terms, n)| Some((terms.pop()??, n)))
+            .collect())
+    }
+
+    fn count_classes(&self, relation: &str) -> Result<Vec<(String, u64)>> {
+        let query = format!(
+            "SELECT ?c (COUNT(*) AS ?n) WHERE {{ ?s <{relation}> ?c FILTER(isIRI(?c)) }} \
+             GROUP BY ?c LIMIT {MOST_CLASSES}"
+        );
+        let rows = self.counted(&query, MOST_CLASSES)?;
+        Ok(rows
+            .into_iter()
+            .filter_map(|(mut terms, n)| Some((terms.pop()??, n)))
+            .collect())
+    }
+
+    fn joined_classes(
+        &self,
+        relation: &str,
+        types: &[&str],
+    ) -> Result<Vec<(Option<String>, Option<String>, u64)>> {
+        let query = format!(
+            "SELECT ?a ?b (COUNT(*) AS ?n) WHERE {{ \
+             {{ SELECT ?s ?o WHERE {{ ?s <{relation}> ?o FILTER(!isBlank(?s) && !isBlank(?o)) }} LIMIT {} }} \
+             {} {} }} GROUP BY ?a ?b",
+            Summary::LOOKED_AT,
+            class_of("?s", "?a", types),
+            class_of("?o", "?b", types),
+        );
+        let rows = self.counted(&query, 4 * Summary::LOOKED_AT)?;
+        Ok(rows
+            .into_iter()
+            .filter_map(|(terms, n)| {
+                let [a, b] = terms.try_into().ok()?;
+                Some((a, b, n))
+            })
+            .collect())
+    }
+
+    fn some_tails(&self, relation: &str) -> Result<Vec<String>> {
+        let query = format!(
+            "SELECT ?o WHERE {{ ?s <{relation}> ?o FILTER(!isBlank(?o) && (isIRI(?o) || STRLEN(STR(?o)) <= 200)) }} LIMIT {TAILS_OF}"
+        );
+        let rows = self.client.select(&query, TAILS_OF)?.rows;
+        let tails = rows.iter().filter_map(|row| row.first()?.as_ref());
+        Ok(tails.map(ToString::to_string).collect())
+    }
+
+    /// Rows whose last column is a number and whose others are IRIs or nothing. A service that
+    /// says that it was asked for too much, or does not answer in time, has none.
+    #[expect(clippy::type_complexity, reason = "a row and its number")]
+    fn counted(&self, query: &str, most: usize) -> Result<Vec<(Vec<Option<String>>, u64)>> {
+        let reply = match self.client.select(query, most) {
+            Err(
+                Error::ServiceUnreachable { .. }
+                | Error::ServiceRefused {
+                    status: 408 | 429 | 500..,
+                    ..
+                },
+            ) => return Ok(Vec::new()),
+            reply => reply?,
+        };
+        let mut rows = Vec::with_capacity(reply.rows.len());
+        for mut row in reply.rows {
+            let Some(Some(oxrdf::Term::Literal(n))) = row.pop() else {
+                // a group of nothing
+                continue;
+            };
+            let Ok(n) = n.value().parse::<u64>() else {
+                return Err(self.client.bad_reply("a count is no number"));
+            };
+            let iri = |term: Option<oxrdf::Term>| match term {
+                Some(oxrdf::Term::NamedNode(node)) => Some(node.into_string()),
+                _ => None,
+            };
+            rows.push((row.into_iter().map(iri).collect(), n));
+        }
+        Ok(rows)
+    }
+}
+
+/// The classes of something, where it has some.
+fn class_of(of: &str, class: &str, types: &[&str]) -> String {
+    let any = types.iter().map(|t| format!("{{ {of} <{t}> {class} }}"));
+    let any: Vec<String> = any.collect();
+    format!("OPTIONAL {{ {} }}", any.join(" UNION "))
+}
+
+fn read(path: &Path) -> Result<Option<Summary>> {
+    let Ok(about) = std::fs::metadata(path) else {
+        return Ok(None);
+    };
+    if about.len() > LONGEST_FILE {
+        return Ok(None);
+    }
+    let text = std::fs::read_to_string(path).map_err(Error::io("read", path))?;
+    // what cannot be read is counted again
+    Ok(serde_json::from_str(&text).ok())
+}
+
+fn write(path: &Path, summary: &Summary) -> Result<()> {
+    let text = serde_json::to_string(summary).unwrap_or_default();
+    let aside = path.with_extension("json.new");
+    std::fs::write(&aside, text).map_err(Error::io("write", &aside))?;
+    std::fs::rename(&aside, path).map_err(Error::io("rename", &aside))
+}
+
+impl RelationSummary {
+    /// Its tails as terms.
+    pub fn terms(&self) -> impl Iterator<Item = Term> + '_ {
+        self.tails.iter().filter_map(|text| {
+            let term = oxrdf::Term::from_str(text).ok()?;
+            let mut bytes = Vec::new();
+            key::push_object(&mut bytes, term.as_ref(), 0);
+            key::decode(&bytes)
+        })
+    }
+}

@@ -1,0 +1,234 @@
+//! Sentences of a language model's prose that the evidence does not bear out.
+//!
+//! A sentence is borne out if
+//!
+//! 1. every name (a word with a capital letter, but for the first) and every number in it stands in
+//!    the verified evidence, in the question or in an answer, and
+//! 2. each thing of the evidence that it names is joined to another that it names, by one verified
+//!    triple or by the rationale of an answer; where it names only one, there is nothing to join.
+//!
+//! What a sentence says of the things that it names is not read: *Lou Seal hates the Giants* passes.
+
+use hashbrown::{HashMap, HashSet};
+use wherefore_graph::names::normalise;
+
+use crate::answer::{Answer, Evidence};
+use crate::words::tokens;
+
+/// The sentences of `answer.text` that nothing bears out, as they stand there.
+pub(super) fn unproved(answer: &Answer) -> Vec<String> {
+    let Some(text) = &answer.text else {
+        return Vec::new();
+    };
+    let verified: Vec<Option<&Evidence>> = (answer.evidence.iter())
+        .map(|e| e.verified.then_some(e))
+        .collect();
+    let borne = Borne::new(answer, &verified);
+    let sentences = sentences(text);
+    let unproved = sentences.filter(|sentence| !borne.bears_out(sentence));
+    unproved.map(str::to_owned).collect()
+}
+
+/// What can be said.
+struct Borne {
+    words: HashSet<String>,
+    /// Normalised labels of things.
+    labels: Vec<String>,
+    /// Which labels a triple or a rationale joins.
+    joined: HashSet<(usize, usize)>,
+}
+
+impl Borne {
+    fn new(answer: &Answer, verified: &[Option<&Evidence>]) -> Self {
+        let mut borne = Self {
+            words: HashSet::new(),
+            labels: Vec::new(),
+            joined: HashSet::new(),
+        };
+        let mut places = HashMap::new();
+        let mut ends = Vec::with_capacity(verified.len());
+        for evidence in verified {
+            let pair = evidence.map(|e| {
+                borne.add_words(&e.relation);
+                [&e.head, &e.tail].map(|label| borne.place(label, &mut places))
+            });
+            if let Some([head, tail]) = pair {
+                borne.joined.extend([(head, tail), (tail, head)]);
+            }
+            ends.push(pair);
+        }
+        borne.add_words(&answer.question);
+        for link in &answer.links {
+            borne.add_words(&link.name);
+        }
+        for given in &answer.answers {
+            borne.add_words(&given.name);
+            let used = given.rationale.iter().chain(&given.measured);
+            let of: HashSet<usize> = used.filter_map(|&i| *ends.get(i)?).flatten().collect();
+            for &a in &of {
+                borne.joined.extend(of.iter().map(|&b| (a, b)));
+            }
+        }
+        borne
+    }
+
+    fn add_words(&mut self, text: &str) {
+        let normal = normalise(text);
+        self.words.extend(normal.split(' ').map(str::to_owned));
+    }
+
+    fn place(&mut self, label: &str, places: &mut HashMap<String, usize>) -> usize {
+        let normal = normalise(label);
+        if let Some(&place) = places.get(&normal) {
+            return place;
+        }
+        self.add_words(label);
+        self.labels.push(normal.clone());
+        places.insert(normal, self.labels.len() - 1);
+        self.labels.len() - 1
+    }
+
+    fn bears_out(&self, sentence: &str) -> bool {
+        let words = tokens(sentence);
+        let strange = words.iter().enumerate().any(|(i, word)| {
+            let word = &sentence[word.start..word.end];
+            let is_name = i > 0 && word.starts_with(char::is_uppercase);
+            let is_number = word.contains(char::is_numeric);
+            // of *Giants'* and *Seal's* the name counts
+            let known = |word: &str| {
+                let normal = normalise(word);
+                normal.split(' ').all(|part| self.words.contains(part))
+            };
+            (is_name || is_number)
+                && !known(word)
+                && !known(word.trim_end_matches(['s', 'S']).trim_end_matches(['\'', '’']))
+                // *I* is nobody's name
+                && word != "I"
+        });
+        !strange && self.are_joined(&self.named(sentence))
+    }
+
+    /// The things that a sentence names: of labels inside one another the longest.
+    fn named(&self, sentence: &str) -> Vec<usize> {
+        let mut rest = format!(" {} ", normalise(&without_possessives(sentence)));
+        let mut by_length: Vec<usize> = (0..self.labels.len()).collect();
+        by_length.sort_by_key(|&i| std::cmp::Reverse(self.labels[i].len()));
+        let mut named = Vec::new();
+        for i in by_length {
+            let label = format!(" {} ", self.labels[i]);
+            if label.trim().is_empty() || !rest.contains(&label) {
+                continue;
+            }
+            rest = rest.replace(&label, " \u{0} ");
+            named.push(i);
+        }
+        named
+    }
+
+    fn are_joined(&self, named: &[usize]) -> bool {
+        let is_joined =
+            |&a: &usize| (named.iter()).any(|&b| a != b && self.joined.contains(&(a, b)));
+        named.len() < 2 || named.iter().all(is_joined)
+    }
+}
+
+fn without_possessives(sentence: &str) -> String {
+    sentence.replace("'s ", " ").replace("’s ", " ")
+}
+
+/// The sentences of a text: a line's end ends one, as do `.`, `!` and `?` before a space and a
+/// capital letter, but for a dot behind a single letter (*J. Smith*).
+fn sentences(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().flat_map(|line| {
+        let mut parts = Vec::new();
+        let mut start = 0;
+        for (at, c) in line.char_indices() {
+            let end = at + c.len_utf8();
+            let mut behind = line[end..].chars();
+            let ends = matches!(c, '.' | '!' | '?')
+                && behind.next() == Some(' ')
+                && behind.next().is_some_and(|c| !c.is_lowercase())
+                && !is_initial(&line[start..at]);
+            if ends {
+                parts.push(&line[start..end]);
+                start = end;
+            }
+        }
+        parts.push(&line[start..]);
+        parts.into_iter().map(str::trim).filter(|s| !s.is_empty())
+    })
+}
+
+/// Whether a text ends with a single letter.
+fn is_initial(before: &str) -> bool {
+    let mut behind = before.chars().rev();
+    behind.next().is_some_and(char::is_uppercase) && behind.next().is_none_or(char::is_whitespace)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::answer::AnswerEntity;
+
+    fn fact(head: &str, relation: &str, tail: &str) -> Evidence {
+        Evidence {
+            head: head.into(),
+            relation: relation.into(),
+            tail: tail.into(),
+            verified: true,
+            ..Evidence::default()
+        }
+    }
+
+    fn unproved_in(text: &str) -> Vec<String> {
+        unproved(&Answer {
+            question: "What is the capital of France?".into(),
+            text: Some(text.into()),
+            answers: vec![AnswerEntity {
+                name: "Paris".into(),
+                rationale: vec![0, 1],
+                ..AnswerEntity::default()
+            }],
+            evidence: vec![
+                fact("France", "capital", "Paris"),
+                fact("Paris", "mayor", "Anne Hidalgo"),
+                fact("Germany", "capital", "Berlin"),
+                fact("Paris", "population", "2102650"),
+                Evidence {
+                    verified: false,
+                    ..fact("France", "king", "EVIL CORP")
+                },
+            ],
+            ..Answer::default()
+        })
+    }
+
+    #[test]
+    fn what_the_evidence_says_is_borne_out() {
+        for text in [
+            "Paris is the capital of France.",
+            "The mayor of France's capital is Anne Hidalgo.",
+            "I found that Paris has a population of 2102650.",
+            "Berlin is not asked about.",
+            "",
+        ] {
+            assert_eq!(unproved_in(text), Vec::<String>::new(), "{text}");
+        }
+    }
+
+    #[test]
+    fn other_names_numbers_and_things_that_nothing_joins_are_not() {
+        for text in [
+            "The capital was moved by Napoleon.",
+            "It has 7 bridges.",
+            "The capital of Germany is Paris.",
+            "France is ruled by EVIL CORP.",
+        ] {
+            assert_eq!(unproved_in(text), [text]);
+        }
+        assert_eq!(
+            unproved_in("Paris is the capital. It was founded by J. Smith in Berlin! Paris it is"),
+            ["It was founded by J. Smith in Berlin!"]
+        );
+    }
+}
