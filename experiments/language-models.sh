@@ -6,7 +6,7 @@
 #   experiments/language-models.sh DATA WORK CHECKPOINT MODEL.gguf [QUESTIONS [EVIDENCE_TOKENS]]
 #
 # DATA is the folder of benchmarks, WORK a folder for graphs and runs, CHECKPOINT what
-# `wherefore train` made; `walk` in its place takes the training-free walk. Uses `wherefore` from
+# `wherefore train` made. Uses `wherefore` from
 # the PATH, or what WHEREFORE names; ONLY is a pattern of names to which runs are held. Runs go on where
 # they were stopped, and completions are kept.
 set -euo pipefail
@@ -18,10 +18,6 @@ mkdir -p "$work/configs"
 retrieve="kind = \"qr-gat\"
 model = \"$checkpoint\""
 alone='kind = "candidates"'
-if [ "$checkpoint" = walk ]; then
-    retrieve='kind = "relation-walk"'
-    alone='kind = "best-path"'
-fi
 asked="kind = \"single-call\"
 evidence_tokens = $tokens"
 
@@ -42,10 +38,8 @@ llm="llm = \"$model\""
 run without-llm "$top" true "$alone"
 run top-k-confidence "$top" true "$asked" "$llm"
 run top-k-plain "$top" false "$asked" "$llm"
-if [ "$checkpoint" != walk ]; then
-    run adaptive-confidence "$adaptive" true "$asked" "$llm"
-    run adaptive-plain "$adaptive" false "$asked" "$llm"
-fi
+run adaptive-confidence "$adaptive" true "$asked" "$llm"
+run adaptive-plain "$adaptive" false "$asked" "$llm"
 run without-evidence "$top" true "$asked
 evidence = false" "$llm
 ungrounded = \"mark\""

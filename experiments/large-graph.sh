@@ -32,7 +32,7 @@ for millions in "${sizes[@]}"; do
     for run in cold warm; do
         rm -rf "$graph.$run"
         RAYON_NUM_THREADS=1 /usr/bin/time -o "$graph.$run.ask" -f '{"ask_s": %e, "ask_kb": %M}' \
-            "$wherefore" eval --graph "$graph" --questions "$graph.jsonl" --method walk --threads 1 \
+            "$wherefore" eval --graph "$graph" --questions "$graph.jsonl" --method read --threads 1 \
             --out "$graph.$run" --quiet > /dev/null
     done
     "$wherefore" info "$graph" --json --relations 1 > "$graph.info"

@@ -4,7 +4,7 @@
 #   experiments/read.sh DATA WORK [SET…]
 #
 # DATA is the folder of benchmarks, WORK a folder for graphs and runs. Uses `wherefore` from the
-# PATH, or what WHEREFORE names; METHOD=walk measures another method, WEIGHTS a file of weights that
+# PATH, or what WHEREFORE names; METHOD=similarity measures another method, WEIGHTS a file of weights that
 # `experiments/read-weights.sh` wrote, MATCHER another matcher than the built-in one. Prints, for each
 # set and kind of question, how many are answered exactly right (the set of answers is the gold
 # set), answered otherwise, and refused; for the benchmarks without classes, Hit@1. Sets: geoquery

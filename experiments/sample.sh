@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The sample graph's questions: the walk, the shipped checkpoint, and how that was trained.
+# The sample graph's questions: the reader, the shipped checkpoint, and how that was trained.
 #
 #   experiments/sample.sh WORK [train]
 #
@@ -49,7 +49,7 @@ print(f"{'Hit@1':14} {sum(right[k] for k in kinds):4} of {sum(count[k] for k in 
       f"{sum(right[k] for k in kinds) / sum(count[k] for k in kinds):.3f}")
 PY
 }
-run walk-test "$sample/test.jsonl" --method walk
-run walk-handwritten "$sample/handwritten.jsonl" --method walk
+run read-test "$sample/test.jsonl" --method read
+run read-handwritten "$sample/handwritten.jsonl" --method read
 run trained-test "$work/test.jsonl" --model "$sample/checkpoint"
 run trained-handwritten "$sample/handwritten.jsonl" --model "$sample/checkpoint"

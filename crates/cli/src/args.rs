@@ -233,7 +233,7 @@ pub(crate) struct Ask {
     #[arg(long, value_name = "FILE")]
     pub(crate) aliases: Option<PathBuf>,
     /// The method, with its usual settings
-    #[arg(long, value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(wherefore::config::METHODS), conflicts_with = "config")]
+    #[arg(long, value_name = "NAME", value_parser = methods(), conflicts_with = "config")]
     pub(crate) method: Option<String>,
     /// The method and its settings, as a TOML file
     #[arg(long, value_name = "FILE")]
@@ -641,7 +641,7 @@ pub(crate) enum Combine {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  wherefore eval --graph metaqa --questions qa_test.txt --out runs/overlap
+  wherefore eval --graph metaqa --questions qa_test.txt --out runs/read
   wherefore eval --graph metaqa --questions qa_test.txt --sample 500 --linked --out runs/linked
   wherefore eval --graph metaqa --questions qa_dev.txt --sweep hops.toml --out runs/hops")]
 pub(crate) struct Eval {
@@ -658,7 +658,7 @@ pub(crate) struct Eval {
     #[arg(long, value_name = "RUN")]
     pub(crate) out: PathBuf,
     /// The method, with its usual settings
-    #[arg(long, value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(wherefore::config::METHODS), conflicts_with_all = ["config", "sweep"])]
+    #[arg(long, value_name = "NAME", value_parser = methods(), conflicts_with_all = ["config", "sweep"])]
     pub(crate) method: Option<String>,
     /// A checkpoint made by `wherefore train`
     #[arg(long, value_name = "CKPT", conflicts_with = "sweep")]
@@ -894,7 +894,7 @@ pub(crate) struct Served {
     pub(crate) config: Option<PathBuf>,
     /// A method to offer; repeatable, the first is the default. All that need no training, if none
     /// are given
-    #[arg(long = "method", value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(wherefore::config::METHODS))]
+    #[arg(long = "method", value_name = "NAME", value_parser = methods())]
     pub(crate) methods: Vec<String>,
     /// A checkpoint made by `wherefore train`, offered as the method `trained`
     #[arg(long, value_name = "CKPT")]
@@ -982,6 +982,16 @@ fn positive(text: &str) -> Result<f32, String> {
     } else {
         Err("it must be a number above 0".into())
     }
+}
+
+/// The names of methods; former ones are taken and not shown.
+pub(crate) fn methods() -> clap::builder::PossibleValuesParser {
+    use clap::builder::PossibleValue;
+    use wherefore::config::{FORMER_NAMES, METHODS};
+    let former = FORMER_NAMES.map(|name| PossibleValue::new(name).hide(true));
+    clap::builder::PossibleValuesParser::new(
+        METHODS.map(PossibleValue::new).into_iter().chain(former),
+    )
 }
 
 #[cfg(test)]

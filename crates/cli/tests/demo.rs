@@ -32,7 +32,7 @@ Which is longer, the Rhine or the Elbe?
 :why
 How many countries are there in Africa?
 Who is the king of Sweden?
-:method overlap
+:method similarity
 :method nonsense
 :graph @toy
 Who is the mascot of the Kansas City Royals?
@@ -52,7 +52,7 @@ What is the capital of Peru?
         "`Elbe` is Elbe",
         "54 ",
         "No answer:",
-        "overlap answers from now on",
+        "similarity answers from now on",
         "there is no method `nonsense` here",
         "mascot of",
         "Sluggerrr",

@@ -183,7 +183,7 @@ fn without_times(value: &mut Value) {
 fn runs_have_the_same_bytes_on_one_thread_and_on_two_but_for_their_times() {
     let dir = tempfile::tempdir().unwrap();
     let (graph, questions) = family(dir.path());
-    for method in ["walk", "read"] {
+    for method in ["similarity", "read"] {
         let [one, two] = [1, 2].map(|threads| {
             // the same name, for the report says it
             let out = dir.path().join(threads.to_string()).join(method);

@@ -201,7 +201,7 @@ fn what_cannot_work_is_said_with_what_to_type() {
         "{text}"
     );
     let mut ask = command(&["ask"], &[&graph]);
-    ask.args(["who?", "--method", "walk", "--model"])
+    ask.args(["who?", "--method", "similarity", "--model"])
         .arg(dir.path());
     assert!(said(&ask.output().unwrap()).contains("takes no checkpoint"));
     let mut ask = command(&["ask"], &[&graph]);

@@ -72,8 +72,8 @@ fn what_the_page_offers_is_answered_right() {
             question["answers"] = Value::Array(Vec::new());
         }
     });
-    let wrong = wrong(&asked, &run("walk", &questions, dir.path()));
-    assert!(wrong.len() <= 2, "{wrong:#?}");
+    let wrong = wrong(&asked, &run("read", &questions, dir.path()));
+    assert!(wrong.len() <= 3, "{wrong:#?}");
     for offered in [
         "Which rivers flow through Hungary?",
         "What is the capital of the country where Lake Balaton lies?",
@@ -99,18 +99,7 @@ fn counts_extremes_comparisons_and_dates_are_answered_right() {
     let questions = dir.path().join("questions.jsonl");
     let text: Vec<String> = asked.iter().map(Value::to_string).collect();
     std::fs::write(&questions, text.join("\n")).unwrap();
-    // by the walk over relations, and as logical forms that are run
-    for (method, least) in [("walk", 86), ("read", 79)] {
-        let wrong = wrong(&asked, &run(method, &questions, dir.path()));
-        let right = asked.len() - wrong.len();
-        println!(
-            "{method}: {right} of {} with all their answers; not {wrong:#?}",
-            asked.len()
-        );
-        assert!(
-            right >= least,
-            "{method}: {right} of {}: {wrong:#?}",
-            asked.len()
-        );
-    }
+    let wrong = wrong(&asked, &run("read", &questions, dir.path()));
+    let right = asked.len() - wrong.len();
+    assert!(right >= 79, "{right} of {}: {wrong:#?}", asked.len());
 }

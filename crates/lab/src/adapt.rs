@@ -2,10 +2,11 @@
 //! a language model where there is one, and with people's own where there are some.
 //!
 //! 1. Every fifth question of each kind is kept aside and never learned from.
-//! 2. Half of those that are not in the graph's own words teach the phrases of its relations what
-//!    people call them; drafts in its own words cannot.
-//! 3. The others and the drafts teach the weights: phrases fit too well to what they were learned
-//!    from.
+//! 2. Half of people's own teach the phrases of its relations what people call them. Drafts speak
+//!    the graph's own words, and what a small model makes of them is too often something else:
+//!    phrases that were learned from that were worse than none.
+//! 3. The others, the drafts and what was made of them teach the weights: phrases fit too well to
+//!    what they were learned from.
 //! 4. Of what there was before, with the new phrases, and with the new weights as well, the best
 //!    on the questions that were kept aside is what comes out: people's own where there are some,
 //!    else reworded ones, else drafts.
@@ -191,7 +192,7 @@ pub fn adapt(
     };
     let kinds = [
         Kind::new("own", own, true),
-        Kind::new("reworded", reworded, true),
+        Kind::new("reworded", reworded, false),
         Kind::new("drafted", drafts, false),
     ];
     let encoder = encode::open(&config.read.encoder).map_err(wherefore::Error::from)?;

@@ -563,7 +563,7 @@ mod tests {
             seed,
             ..Options::default()
         };
-        let config = serde_json::json!({"method": "overlap"});
+        let config = serde_json::json!({"method": "similarity"});
         let description = RunDescription::new(
             config,
             seed,

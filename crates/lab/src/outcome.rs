@@ -157,11 +157,8 @@ mod tests {
         };
         let resolved = resolve(&question, &graph).unwrap();
         let mut watch = Watch(Trail::default(), &resolved);
-        let overlap = format!("retrieve = {{ kind = \"overlap\" }}\n{config}");
-        let pipeline = PipelineConfig::from_toml(&overlap)
-            .unwrap()
-            .build()
-            .unwrap();
+        let near = format!("retrieve = {{ kind = \"similarity\" }}\n{config}");
+        let pipeline = PipelineConfig::from_toml(&near).unwrap().build().unwrap();
         let answer = pipeline
             .answer(&question.without_topics(), &graph, &mut watch)
             .unwrap();
@@ -171,31 +168,28 @@ mod tests {
     #[test]
     fn each_bucket_is_where_the_answer_was_lost() {
         let giants = "San Francisco Giants";
-        let stadium = "which stadium do the San Francisco Giants play in";
+        let mascot = "who is the mascot of the San Francisco Giants";
+        assert_eq!(outcome(mascot, giants, &["lou seal"], ""), Outcome::Right);
+        assert_eq!(outcome(mascot, giants, &[], ""), Outcome::NoGold);
         assert_eq!(
-            outcome(stadium, giants, &["oracle park"], ""),
-            Outcome::Right
-        );
-        assert_eq!(outcome(stadium, giants, &[], ""), Outcome::NoGold);
-        assert_eq!(
-            outcome(stadium, giants, &["Wembley"], ""),
+            outcome(mascot, giants, &["Wembley"], ""),
             Outcome::NotInGraph
         );
         assert_eq!(
-            outcome(stadium, "Sluggerrr", &["Kansas City"], ""),
+            outcome(mascot, "Sluggerrr", &["Kansas City"], ""),
             Outcome::NotLinked
         );
         // the Giants, their city and California are two hops; the United States are three
         assert_eq!(
-            outcome(stadium, giants, &["United States"], ""),
+            outcome(mascot, giants, &["United States"], ""),
             Outcome::OutsideSubgraph
         );
-        // one triple of evidence is about the stadium
+        // one triple of evidence is about the mascot
         let one = "select = { kind = \"top-k\", k = 1 }";
         assert_eq!(
-            outcome(stadium, giants, &["Bruce Bochy"], one),
+            outcome(mascot, giants, &["Bruce Bochy"], one),
             Outcome::NotRetrieved
         );
-        assert_eq!(outcome(stadium, giants, &[giants], one), Outcome::NotChosen);
+        assert_eq!(outcome(mascot, giants, &[giants], one), Outcome::NotChosen);
     }
 }

@@ -1,7 +1,7 @@
 //! Sweeps: one file that names many runs, and the table of their means.
 //!
 //! ```toml
-//! configs = ["../configs/overlap.toml"]   # each is a column of its own; the default if none
+//! configs = ["../configs/similarity.toml"]   # each is a column of its own; the default if none
 //! seeds = [0, 1, 2]                       # each draws its own sample
 //! sample = 500                            # questions of each run; all if left out
 //!
@@ -235,13 +235,16 @@ mod tests {
     #[test]
     fn every_combination_is_planned() {
         let sweep: Sweep = toml::from_str(
-            "seeds = [0, 1]\n[vary]\n\"select.k\" = [5, 10]\n\"retrieve.hops\" = [1, 2, 3]\n",
+            "seeds = [0, 1]\n[vary]\n\"select.k\" = [5, 10]\n\"retrieve.answers\" = [1, 2, 3]\n",
         )
         .unwrap();
         let plan = sweep.plan(Path::new(".")).unwrap();
         assert_eq!(plan.len(), 12);
-        assert_eq!(plan[0].row, "default retrieve.hops=1 select.k=5");
-        assert_eq!(plan[1].folder, "default retrieve.hops=1 select.k=5 seed=1");
+        assert_eq!(plan[0].row, "default retrieve.answers=1 select.k=5");
+        assert_eq!(
+            plan[1].folder,
+            "default retrieve.answers=1 select.k=5 seed=1"
+        );
         let folders: std::collections::HashSet<_> = plan.iter().map(|p| &p.folder).collect();
         assert_eq!(folders.len(), 12);
         let wherefore::config::SelectorConfig::TopK(top) = &plan[2].config.select else {

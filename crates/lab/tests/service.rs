@@ -47,8 +47,8 @@ struct Answered {
 fn ask(questions: &[Question], graph: &dyn Graph, method: &str) -> Answered {
     let mut config = PipelineConfig::of_method(method).unwrap();
     // answers that depend on how busy the machine is cannot be compared
-    if let RetrieverConfig::RelationWalk(walk) = &mut config.retrieve {
-        walk.time_limit_ms = 600_000;
+    if let RetrieverConfig::Read(read) = &mut config.retrieve {
+        read.time_limit_ms = 600_000;
     }
     let pipeline = config.build().unwrap();
     // what is computed once for a graph is not a question's time
@@ -165,7 +165,7 @@ fn a_service_answers_as_the_store_does() {
     );
     let indexed = ServiceConfig::read(&index.join("service.toml")).unwrap();
     println!("{}", hold_forms(&store, &indexed));
-    for method in ["walk", "overlap"] {
+    for method in ["read", "similarity"] {
         let per = |time: Duration| time.as_secs_f64() * 1e3 / questions.len() as f64;
         let ours = ask(&questions, &store, method);
         let answered = ours.answers.iter().filter(|a| !a.is_empty()).count();

@@ -4,8 +4,6 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-pub use crate::measure::Comparison;
-
 /// Whether there is an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -61,9 +59,6 @@ pub struct Answer {
     /// The SPARQL that was run, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sparql: Option<String>,
-    /// How the answers were counted, compared or ranked, where no logical form says it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub computation: Option<Computation>,
     /// The forms that a model wrote, best first, before names were mended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub written_forms: Vec<String>,
@@ -101,87 +96,6 @@ pub struct Alternative {
     /// Words of the question that it does not use.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unused_words: Vec<String>,
-}
-
-/// What is walked from the topics, and what is done with the things that are reached. All
-/// identities are those of the graph.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Computation {
-    /// Relations that are followed, each from a topic; all of them have to lead to the same things.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub paths: Vec<RelationPath>,
-    /// Things among which is chosen, where no relation is followed.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub among: Vec<String>,
-    /// The type of the things that count, and the relation that states it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub of_type: Option<TypeTest>,
-    /// What is then done, in order.
-    pub operations: Vec<Operation>,
-}
-
-/// A topic and the relations that are followed from it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RelationPath {
-    /// Where it begins.
-    pub topic: String,
-    /// The relations, in order.
-    pub relations: Vec<RelationStep>,
-}
-
-/// One relation of a path.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RelationStep {
-    /// The relation.
-    pub relation: String,
-    /// From head to tail, or else from tail to head.
-    pub forward: bool,
-}
-
-/// What a thing has to be.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct TypeTest {
-    /// The relation that joins a thing to its type.
-    pub relation: String,
-    /// The type.
-    pub class: String,
-}
-
-/// What is done with the things that were reached.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(
-    tag = "operation",
-    rename_all = "kebab-case",
-    rename_all_fields = "kebab-case",
-    deny_unknown_fields
-)]
-pub enum Operation {
-    /// Those are kept whose value stands so to a number.
-    Keep {
-        /// The relation that gives the value.
-        relation: String,
-        /// How the value has to stand to the number.
-        comparison: Comparison,
-        /// The number.
-        bound: f64,
-    },
-    /// Those with the greatest or least value are taken.
-    Extreme {
-        /// The relation that gives the value.
-        relation: String,
-        /// The greatest, or else the least.
-        most: bool,
-        /// The first place that is taken, from 1.
-        from: usize,
-        /// How many places are taken.
-        many: usize,
-    },
-    /// They are counted.
-    Count,
 }
 
 /// What shows whether an answer was changed after it was written: see [`crate::verify`].
@@ -270,9 +184,6 @@ pub struct AnswerEntity {
     pub confidence: f32,
     /// Indices into `evidence`: the triples that join it to the topics.
     pub rationale: Vec<usize>,
-    /// Indices into `evidence`: the values by which it was chosen among others.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub measured: Vec<usize>,
     /// It is no entity of the graph, but was computed from the triples of `rationale`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub computed: bool,

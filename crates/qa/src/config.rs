@@ -6,7 +6,7 @@
 //! k = 20
 //! ```
 //!
-//! What a file leaves out has its default, and the defaults together are the method `walk`: no
+//! What a file leaves out is as the retriever needs it, and an empty file is the method `read`: no
 //! language model, no training, no setting needed. Unknown keys are refused.
 
 use std::path::Path;
@@ -25,17 +25,16 @@ use crate::reason::{
 };
 use crate::retrieve::relation_plan::PlannerKind;
 use crate::retrieve::{
-    Amar, AmarConfig, DistanceMlp, Gnn2r, Gnn2rConfig, NeighbourhoodConfig, NetworkConfig, Overlap,
-    OverlapConfig, Pna, QrGat, Read, ReadConfig, RelationPlan, RelationPlanConfig, RelationWalk,
-    RelationWalkConfig, Similarity, SimilarityConfig,
+    Amar, AmarConfig, DistanceMlp, Gnn2r, Gnn2rConfig, NeighbourhoodConfig, NetworkConfig, Pna,
+    QrGat, Read, ReadConfig, RelationPlan, RelationPlanConfig, Similarity, SimilarityConfig,
 };
 use crate::select::{Nucleus, NucleusConfig, Threshold, ThresholdConfig, TopK, TopKConfig};
 use crate::verify::{Rules, Ungrounded};
 use wherefore_model::{LanguageModel, language};
 
-/// A whole pipeline. The default is the method `walk`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+/// A whole pipeline. The default is the method `read`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(from = "Written")]
 pub struct PipelineConfig {
     /// The language model, where a part needs one: a GGUF file, `URL#MODEL` or `script:FILE`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -55,6 +54,42 @@ pub struct PipelineConfig {
     pub organize: OrganizerConfig,
     /// How answers are drawn from it.
     pub reason: ReasonerConfig,
+}
+
+/// A pipeline as a file says it.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Written {
+    llm: Option<String>,
+    ungrounded: Ungrounded,
+    max_evidence: Option<usize>,
+    link: LinkerConfig,
+    retrieve: RetrieverConfig,
+    select: Option<SelectorConfig>,
+    organize: OrganizerConfig,
+    reason: Option<ReasonerConfig>,
+}
+
+impl From<Written> for PipelineConfig {
+    fn from(file: Written) -> Self {
+        let usual = Self::around(file.retrieve);
+        Self {
+            llm: file.llm,
+            ungrounded: file.ungrounded,
+            max_evidence: file.max_evidence,
+            link: file.link,
+            select: file.select.unwrap_or(usual.select),
+            organize: file.organize,
+            reason: file.reason.unwrap_or(usual.reason),
+            retrieve: usual.retrieve,
+        }
+    }
+}
+
+impl Default for PipelineConfig {
+    fn default() -> Self {
+        Self::around(RetrieverConfig::default())
+    }
 }
 
 /// What is wrong with a TOML text, with its line where that is known.
@@ -107,10 +142,6 @@ pub enum LinkerConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum RetrieverConfig {
-    /// By word overlap.
-    Overlap(OverlapConfig),
-    /// Along the relations that the question tells.
-    RelationWalk(RelationWalkConfig),
     /// By a trained QR-GAT.
     QrGat(NetworkConfig),
     /// By distances from the topics and a trained two-layer network.
@@ -186,13 +217,7 @@ impl Default for LinkerConfig {
 
 impl Default for RetrieverConfig {
     fn default() -> Self {
-        Self::RelationWalk(RelationWalkConfig::default())
-    }
-}
-
-impl Default for SelectorConfig {
-    fn default() -> Self {
-        Self::TopK(TopKConfig::default())
+        Self::Read(ReadConfig::default())
     }
 }
 
@@ -202,19 +227,10 @@ impl Default for OrganizerConfig {
     }
 }
 
-impl Default for ReasonerConfig {
-    fn default() -> Self {
-        Self::BestPath(BestPathConfig::default())
-    }
-}
-
 /// The methods that have a name.
-pub const METHODS: [&str; 17] = [
+pub const METHODS: [&str; 14] = [
     "read",
-    "walk",
-    "forms",
     "amar",
-    "overlap",
     "similarity",
     "qsrag",
     "gnn2r",
@@ -229,6 +245,9 @@ pub const METHODS: [&str; 17] = [
     "llm+kg",
 ];
 
+/// Former names of `read`.
+pub const FORMER_NAMES: [&str; 3] = ["walk", "forms", "overlap"];
+
 /// Triples that KG-RAG chooses from.
 const CANDIDATE_TRIPLES: usize = 20_000;
 
@@ -236,63 +255,68 @@ impl PipelineConfig {
     /// The method where nobody names one.
     pub const USUAL: &'static str = "read";
 
-    /// The configuration of a method by its name, one of [`METHODS`].
+    /// A retriever, and what it needs to come to answers where nothing else is said.
+    fn around(retrieve: RetrieverConfig) -> Self {
+        let (k, reason) = match &retrieve {
+            // all that made the form match
+            RetrieverConfig::Read(_) | RetrieverConfig::Amar(_) => (
+                20_000,
+                ReasonerConfig::LogicalForm(LogicalFormConfig::default()),
+            ),
+            _ => (
+                TopKConfig::default().k,
+                ReasonerConfig::BestPath(BestPathConfig::default()),
+            ),
+        };
+        Self {
+            llm: None,
+            ungrounded: Ungrounded::default(),
+            max_evidence: None,
+            link: LinkerConfig::default(),
+            retrieve,
+            select: SelectorConfig::TopK(TopKConfig { k }),
+            organize: OrganizerConfig::default(),
+            reason,
+        }
+    }
+
+    /// The configuration of a method by its name, one of [`METHODS`] or [`FORMER_NAMES`].
     pub fn of_method(name: &str) -> Option<Self> {
         match name {
-            "walk" => Some(Self::default()),
-            // `forms` is a former name of it
-            "read" | "forms" => Some(Self {
-                retrieve: RetrieverConfig::Read(ReadConfig::default()),
-                // all that made the form match
-                select: SelectorConfig::TopK(TopKConfig { k: 20_000 }),
-                reason: ReasonerConfig::LogicalForm(LogicalFormConfig::default()),
-                ..Self::default()
-            }),
-            "amar" => Some(Self {
-                retrieve: RetrieverConfig::Amar(AmarConfig::default()),
-                select: SelectorConfig::TopK(TopKConfig { k: 20_000 }),
-                reason: ReasonerConfig::LogicalForm(LogicalFormConfig::default()),
-                ..Self::default()
-            }),
-            "overlap" => Some(Self {
-                retrieve: RetrieverConfig::Overlap(OverlapConfig::default()),
-                select: SelectorConfig::TopK(TopKConfig { k: 100 }),
-                ..Self::default()
-            }),
+            "read" => Some(Self::default()),
+            former if FORMER_NAMES.contains(&former) => Some(Self::default()),
+            "amar" => Some(Self::around(RetrieverConfig::Amar(AmarConfig::default()))),
             "similarity" => Some(Self {
-                retrieve: RetrieverConfig::Similarity(SimilarityConfig::default()),
                 select: SelectorConfig::TopK(TopKConfig { k: 100 }),
-                ..Self::default()
+                ..Self::around(RetrieverConfig::Similarity(SimilarityConfig::default()))
             }),
             "qsrag" => Some(Self {
-                retrieve: RetrieverConfig::QrGat(NetworkConfig::default()),
                 select: SelectorConfig::TopK(TopKConfig { k: 100 }),
                 reason: ReasonerConfig::Candidates(CandidatesConfig::default()),
-                ..Self::default()
+                ..Self::around(RetrieverConfig::QrGat(NetworkConfig::default()))
             }),
             "gnn2r" => Some(Self {
-                retrieve: RetrieverConfig::Gnn2r(Gnn2rConfig::default()),
                 reason: ReasonerConfig::Rationale(RationaleConfig::default()),
-                ..Self::default()
+                ..Self::around(RetrieverConfig::Gnn2r(Gnn2rConfig::default()))
             }),
             // QSRAG's network and ReG's chains
-            "reg" => Some(Self {
-                retrieve: RetrieverConfig::QrGat(NetworkConfig::default()),
-                ..Self::chains(100)
-            }),
-            "distance-mlp" => Some(Self {
-                retrieve: RetrieverConfig::DistanceMlp(NetworkConfig::default()),
-                ..Self::chains(100)
-            }),
-            "pna" => Some(Self {
-                retrieve: RetrieverConfig::Pna(NetworkConfig::default()),
-                // entities know nothing of relations: more triples make up for it
-                ..Self::chains(300)
-            }),
-            "relation-plan" => Some(Self {
-                retrieve: RetrieverConfig::RelationPlan(RelationPlanConfig::default()),
-                ..Self::chains(5000)
-            }),
+            "reg" => Some(Self::chains(
+                RetrieverConfig::QrGat(NetworkConfig::default()),
+                100,
+            )),
+            "distance-mlp" => Some(Self::chains(
+                RetrieverConfig::DistanceMlp(NetworkConfig::default()),
+                100,
+            )),
+            // entities know nothing of relations: more triples make up for it
+            "pna" => Some(Self::chains(
+                RetrieverConfig::Pna(NetworkConfig::default()),
+                300,
+            )),
+            "relation-plan" => Some(Self::chains(
+                RetrieverConfig::RelationPlan(RelationPlanConfig::default()),
+                5000,
+            )),
             // one call over the nearest triples (KAPING)
             "llm+kg" => Some(Self {
                 select: SelectorConfig::TopK(TopKConfig { k: 30 }),
@@ -325,7 +349,7 @@ impl PipelineConfig {
     }
 
     /// The best `k` triples as chains, and the answers that these end in.
-    fn chains(k: usize) -> Self {
+    fn chains(retrieve: RetrieverConfig, k: usize) -> Self {
         Self {
             select: SelectorConfig::TopK(TopKConfig { k }),
             organize: OrganizerConfig::Chains(ChainsConfig {
@@ -333,25 +357,25 @@ impl PipelineConfig {
                 ..ChainsConfig::default()
             }),
             reason: ReasonerConfig::ChainEnds(ChainEndsConfig::default()),
-            ..Self::default()
+            ..Self::around(retrieve)
         }
     }
 
     /// All triples within three hops, nearest to the question first.
     fn nearest_triples(reason: ReasonerConfig) -> Self {
+        let retrieve = RetrieverConfig::Similarity(SimilarityConfig {
+            neighbourhood: NeighbourhoodConfig {
+                hops: 3,
+                ..NeighbourhoodConfig::default()
+            },
+            ..SimilarityConfig::default()
+        });
         Self {
-            retrieve: RetrieverConfig::Similarity(SimilarityConfig {
-                neighbourhood: NeighbourhoodConfig {
-                    hops: 3,
-                    ..NeighbourhoodConfig::default()
-                },
-                ..SimilarityConfig::default()
-            }),
             select: SelectorConfig::TopK(TopKConfig {
                 k: CANDIDATE_TRIPLES,
             }),
             reason,
-            ..Self::default()
+            ..Self::around(retrieve)
         }
     }
 
@@ -467,13 +491,6 @@ impl PipelineConfig {
                 LinkerConfig::Names(config) => Arc::new(Names::new(config.clone())?),
             },
             retriever: match &self.retrieve {
-                RetrieverConfig::Overlap(config) => {
-                    config.check()?;
-                    Box::new(Overlap::new(config.clone()))
-                }
-                RetrieverConfig::RelationWalk(config) => {
-                    Box::new(RelationWalk::new(config.clone())?)
-                }
                 RetrieverConfig::QrGat(config) => Box::new(QrGat::new(config)?),
                 RetrieverConfig::DistanceMlp(config) => Box::new(DistanceMlp::new(config)?),
                 RetrieverConfig::Pna(config) => Box::new(Pna::new(config)?),
@@ -563,10 +580,10 @@ mod tests {
 
     #[test]
     fn an_unknown_key_of_a_table_with_a_kind_has_the_line_of_the_key() {
-        let walk = "# mine\n[retrieve]\nkind = \"relation-walk\"\n";
-        let error = refused(&format!("{walk}hopps = 2\n"));
+        let read = "# mine\n[retrieve]\nkind = \"read\"\n";
+        let error = refused(&format!("{read}hopps = 2\n"));
         assert!(error.contains("line 4: unknown field `hopps`"), "{error}");
-        let error = refused(&format!("{walk}hops = 2 # hopps = 3\nhopps = 2\n"));
+        let error = refused(&format!("{read}answers = 2 # hopps = 3\nhopps = 2\n"));
         assert!(error.contains("line 5: unknown field `hopps`"), "{error}");
         let error = refused("[select]\nkind = \"top-k\"\nk = 9\n\n[select.kay]\nx = 1\n");
         assert!(error.contains("line 5: unknown field `kay`"), "{error}");
@@ -585,10 +602,8 @@ mod tests {
     #[test]
     fn settings_that_make_no_sense_are_refused() {
         assert!(refused("select = { kind = \"top-k\", k = 0 }").contains("`select.k`"));
-        assert!(refused("retrieve = { kind = \"overlap\", hops = 9 }").contains("`retrieve.hops`"));
         assert!(
-            refused("retrieve = { kind = \"overlap\", idle_factor = nan }")
-                .contains("`retrieve.idle_factor`")
+            refused("retrieve = { kind = \"read\", answers = 0 }").contains("`retrieve.answers`")
         );
         assert!(refused("reason = { kind = \"best-path\", keep = 2 }").contains("keep"));
         assert!(refused("link = { kind = \"names\", max_links = 0 }").contains("max_links"));

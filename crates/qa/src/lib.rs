@@ -11,7 +11,6 @@ mod ground;
 pub mod index;
 pub mod link;
 pub mod logic;
-pub mod measure;
 pub mod organize;
 mod per_graph;
 pub mod phrase;

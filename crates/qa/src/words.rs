@@ -1,4 +1,4 @@
-//! Words as overlap methods compare them: opened up, lower-cased, lightly stemmed, stop words known.
+//! Words as methods compare them: opened up, lower-cased, lightly stemmed, stop words known.
 
 use std::borrow::Cow;
 
@@ -59,52 +59,6 @@ pub(crate) fn is_past(word: &str) -> bool {
         "sung", "won", "wore", "written", "wrote",
     ];
     word.len() > 4 && word.ends_with("ed") || PAST.contains(&word)
-}
-
-/// Words that turn a question around; contractions without their apostrophe.
-const NEGATIONS: [&str; 24] = [
-    "arent",
-    "cannot",
-    "cant",
-    "couldnt",
-    "didnt",
-    "doesnt",
-    "dont",
-    "except",
-    "excluding",
-    "hadnt",
-    "hasnt",
-    "havent",
-    "isnt",
-    "neither",
-    "never",
-    "no",
-    "nor",
-    "not",
-    "wasnt",
-    "werent",
-    "without",
-    "wont",
-    "wouldnt",
-    "lacking",
-];
-
-/// The first word outside of `names` (byte ranges) that turns a question around: `borders Spain but
-/// not France`. `no more than` does not.
-pub(crate) fn negation<'t>(text: &'t str, names: &[(usize, usize)]) -> Option<&'t str> {
-    let words = tokens(text);
-    let word = |i: usize| words.get(i).map(|t| &text[t.start..t.end]);
-    (0..words.len())
-        .filter(|&i| {
-            let t = &words[i];
-            !names.iter().any(|&(a, b)| t.start < b && t.end > a)
-                && !matches!(word(i + 1), Some("more" | "less" | "fewer"))
-        })
-        .filter_map(word)
-        .find(|word| {
-            let bare: String = word.chars().filter(|c| !is_apostrophe(*c)).collect();
-            NEGATIONS.contains(&bare.to_lowercase().as_str())
-        })
 }
 
 /// Calls `each` with the stem of every word of a text that is not a stop word, in order.
@@ -337,21 +291,6 @@ mod tests {
         for right in ["São Paulo", "Ångström", "Ã la carte", "plain", "Ñandú"] {
             assert_eq!(repaired(right), right);
         }
-    }
-
-    #[test]
-    fn negations_are_found_outside_of_names() {
-        for (text, found) in [
-            ("Which countries border Spain but not France?", Some("not")),
-            ("which films didn’t Ann direct", Some("didn’t")),
-            ("which films don't star Bob", Some("don't")),
-            ("Which countries border neither?", Some("neither")),
-            ("who knows the answer", None),
-            ("cities with no more than 5 schools", None),
-        ] {
-            assert_eq!(negation(text, &[]), found, "{text}");
-        }
-        assert_eq!(negation("who directed No Exit", &[(13, 20)]), None);
     }
 
     #[test]

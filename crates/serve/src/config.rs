@@ -8,8 +8,8 @@
 //! path = "movies"
 //! examples = ["who directed The Matrix?"]
 //!
-//! [methods.walk]
-//! method = "walk"
+//! [methods.read]
+//! method = "read"
 //!
 //! [methods.trained]
 //! model = "ckpt"
@@ -34,7 +34,7 @@ use wherefore::graph::sparql::SparqlOptions;
 use crate::error::{Error, Result};
 
 /// Methods that are offered when none is named: those that need nothing but a graph.
-const UNTRAINED: [&str; 4] = ["read", "walk", "overlap", "similarity"];
+const UNTRAINED: [&str; 2] = ["read", "similarity"];
 
 /// A whole server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -46,9 +46,9 @@ pub struct ServeConfig {
     pub graphs: BTreeMap<String, GraphConfig>,
     /// The graph that is asked when a request names none; the first by name if none is given.
     pub default_graph: Option<String>,
-    /// The methods by name; `walk`, `overlap` and `similarity` if none are given.
+    /// The methods by name; `read` and `similarity` if none are given.
     pub methods: BTreeMap<String, MethodConfig>,
-    /// The method when a request names none; `walk` if there is one, else the first by name.
+    /// The method when a request names none; `read` if there is one, else the first by name.
     pub default_method: Option<String>,
     /// A run folder of `wherefore eval`, or a folder of such, to browse.
     pub runs: Option<PathBuf>,
@@ -316,10 +316,8 @@ impl ServeConfig {
             self.default_graph = self.graphs.keys().next().cloned();
         }
         if self.default_method.is_none() {
-            let usual = ["read", "walk"]
-                .into_iter()
-                .find(|m| self.methods.contains_key(*m));
-            let usual = usual.map(str::to_owned);
+            let usual = Some(PipelineConfig::USUAL.to_owned());
+            let usual = usual.filter(|usual| self.methods.contains_key(usual));
             self.default_method = usual.or_else(|| self.methods.keys().next().cloned());
         }
         let known = |kind: &str, name: &Option<String>, known: bool| match (known, name) {
@@ -472,7 +470,7 @@ mod tests {
         let config = toy().resolve().unwrap();
         assert_eq!(config.default_graph.as_deref(), Some("toy"));
         assert_eq!(config.default_method.as_deref(), Some("read"));
-        assert_eq!(config.methods.len(), 4);
+        assert_eq!(config.methods.len(), 2);
         assert!(config.listen.ip().is_loopback());
     }
 
@@ -525,12 +523,12 @@ mod tests {
 
     #[test]
     fn a_method_is_told_by_name_or_file_or_checkpoint() {
-        let walk = MethodConfig::named("walk").pipeline().unwrap();
-        assert_eq!(walk, PipelineConfig::default());
-        let mut both = MethodConfig::named("walk");
+        let read = MethodConfig::named("read").pipeline().unwrap();
+        assert_eq!(read, PipelineConfig::default());
+        let mut both = MethodConfig::named("read");
         both.config = Some("x.toml".into());
         assert!(both.pipeline().is_err());
-        let mut trained = MethodConfig::named("walk");
+        let mut trained = MethodConfig::named("similarity");
         trained.model = Some("ckpt".into());
         let text = trained.pipeline().unwrap_err().to_string();
         assert!(text.contains("takes no checkpoint"), "{text}");

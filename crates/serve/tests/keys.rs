@@ -51,7 +51,7 @@ fn requests(graph: &str, answer: &Value) -> Vec<(char, &'static str, String, Str
     let question = "Who is the mascot of the San Francisco Giants?";
     let asked = json!({ "question": question, "graph": graph }).to_string();
     let verified = json!({ "graph": graph, "answer": answer }).to_string();
-    let chat = json!({ "model": format!("{graph}/walk"),
+    let chat = json!({ "model": format!("{graph}/read"),
                        "messages": [{ "role": "user", "content": question }] });
     let opinion = json!({ "question": "Who?", "vote": "up", "graph": graph }).to_string();
     let change = json!({ "graph": graph, "format": "tsv", "add": "" }).to_string();
@@ -65,7 +65,7 @@ fn requests(graph: &str, answer: &Value) -> Vec<(char, &'static str, String, Str
         post('a', "/v1/link", &asked),
         post('a', "/v1/verify", &verified),
         post('a', "/v1/chat/completions", &chat.to_string()),
-        get('a', format!("/v1/models/{graph}/walk")),
+        get('a', format!("/v1/models/{graph}/read")),
         get('a', format!("/v1/complete?text=lou&graph={graph}")),
         get('a', format!("/v1/entities?prefix=lou&graph={graph}")),
         get(
@@ -134,7 +134,7 @@ fn a_key_opens_what_it_is_for_and_no_other_graph() {
         let names: Vec<&str> = listed.iter().map(|g| g["name"].as_str().unwrap()).collect();
         assert_eq!(names, graphs);
         let models = key.send(&served, "GET", "/v1/models", "").body;
-        assert_eq!(models.contains("b/walk"), graphs.contains(&"b"));
+        assert_eq!(models.contains("b/read"), graphs.contains(&"b"));
     }
     let missing = of_a.send(&served, "GET", "/v1/graphs/nothing/relations", "");
     assert_eq!((missing.status, missing.body.contains(" b")), (403, false));

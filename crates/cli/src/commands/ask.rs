@@ -352,7 +352,7 @@ fn because(answer: &Answer, answers: &[AnswerEntity], output: &Output) -> String
     let mut arrows = Arrows::default();
     let mut written = std::collections::HashSet::new();
     let mut text = String::new();
-    let proof = |a: &AnswerEntity| a.rationale.iter().chain(&a.measured).copied().collect();
+    let proof = |a: &AnswerEntity| a.rationale.clone();
     let all: Vec<usize> = answers.iter().flat_map::<Vec<usize>, _>(proof).collect();
     for i in all {
         let triple = &answer.evidence[i];

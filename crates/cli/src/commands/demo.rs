@@ -26,7 +26,7 @@ const FIRST: [&str; 3] = [
 ];
 
 /// Methods that need neither a language model nor training.
-const METHODS: [&str; 4] = ["read", "walk", "overlap", "similarity"];
+const METHODS: [&str; 2] = ["read", "similarity"];
 
 /// Names offered for what was typed.
 const OFFERED: usize = 12;

@@ -27,7 +27,7 @@ use crate::output::{Output, counted, shown};
 Examples:
   wherefore add new.nt --graph movies
   wherefore diff --graph movies --questions saved.jsonl
-  wherefore diff --graph movies --against movies-of-may --questions saved.jsonl --method overlap")]
+  wherefore diff --graph movies --against movies-of-may --questions saved.jsonl --method similarity")]
 pub(crate) struct Diff {
     /// The graph as it is now
     #[arg(long, value_name = "GRAPH")]
@@ -42,7 +42,7 @@ pub(crate) struct Diff {
     #[arg(long, value_parser = super::eval::parse_format)]
     format: Option<questions::Format>,
     /// The method, with its usual settings
-    #[arg(long, value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(wherefore::config::METHODS), conflicts_with = "config")]
+    #[arg(long, value_name = "NAME", value_parser = crate::args::methods(), conflicts_with = "config")]
     method: Option<String>,
     /// The method and its settings, as a TOML file
     #[arg(long, value_name = "FILE")]

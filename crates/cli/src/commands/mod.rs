@@ -6,6 +6,7 @@ use std::path::Path;
 
 use anyhow::Context;
 use wherefore::PipelineConfig;
+use wherefore::config::FORMER_NAMES;
 
 use crate::errors::UserError;
 use crate::output::Output;
@@ -64,12 +65,16 @@ struct Wanted<'a> {
 /// The configuration that is asked for; the usual method of the graph where nothing is.
 fn config_for(wanted: &Wanted<'_>, output: &Output) -> anyhow::Result<PipelineConfig> {
     let method = match (wanted.config, wanted.method, wanted.model) {
-        // what a language model reads is what lies around the topics
         (None, None, None) if !wanted.llm => Some(PipelineConfig::USUAL),
+        // what a language model reads is what lies around the topics
+        (None, None, None) => Some("llm+kg"),
         (_, method, _) => method,
     };
-    if method == Some("forms") {
-        output.note("note", "the method `forms` is called `read` now");
+    if let Some(former) = method.filter(|name| FORMER_NAMES.contains(name)) {
+        output.note(
+            "note",
+            &format!("the method `{former}` is `read` now, which does what it did"),
+        );
     }
     pipeline_config(wanted.config, method, wanted.model)
 }

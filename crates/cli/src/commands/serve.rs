@@ -134,7 +134,7 @@ fn config(args: &Served) -> anyhow::Result<ServeConfig> {
         if config.methods.is_empty() {
             config
                 .methods
-                .insert("walk".into(), MethodConfig::named("walk"));
+                .insert("read".into(), MethodConfig::named("read"));
         }
         let trained = MethodConfig {
             model: Some(model.clone()),
@@ -147,15 +147,16 @@ fn config(args: &Served) -> anyhow::Result<ServeConfig> {
         if config.methods.is_empty() {
             config
                 .methods
-                .insert("walk".into(), MethodConfig::named("walk"));
+                .insert("read".into(), MethodConfig::named("read"));
         }
-        let base = config
-            .default_method
-            .clone()
-            .unwrap_or_else(|| "walk".into());
-        let mut method = config.methods.get(&base).cloned().unwrap_or_default();
+        // by itself it reads what lies around the topics
+        let base = config.default_method.clone();
+        let known = base.as_ref().and_then(|base| config.methods.get(base));
+        let mut method = known
+            .cloned()
+            .unwrap_or_else(|| MethodConfig::named("llm+kg"));
         method.llm = Some(llm.clone());
-        let name = format!("{base}-llm");
+        let name = base.map_or_else(|| "llm+kg".to_owned(), |base| format!("{base}-llm"));
         config.methods.insert(name.clone(), method);
         config.default_method = Some(name);
     }
@@ -209,7 +210,7 @@ mod tests {
         let config = config(&args).unwrap();
         assert_eq!(config.default_graph.as_deref(), Some("toy"));
         let names: Vec<_> = config.methods.keys().map(String::as_str).collect();
-        assert_eq!(names, ["trained", "trained-llm", "walk"]);
+        assert_eq!(names, ["read", "trained", "trained-llm"]);
         assert_eq!(config.default_method.as_deref(), Some("trained-llm"));
         let method = &config.methods["trained-llm"];
         assert_eq!(method.llm.as_deref(), Some("m.gguf"));

@@ -110,7 +110,7 @@ fn written(answer: &Answer, verification: &Verification, output: &Output) -> Str
             Some(reason) => format!("does not hold: {}", shown(reason)),
         };
         text += &format!("{} {verdict}\n", output.bold(&shown(&check.name)));
-        for &i in entity.rationale.iter().chain(&entity.measured) {
+        for &i in &entity.rationale {
             if i < in_rationale.len() && !in_rationale[i] {
                 in_rationale[i] = true;
                 text += &format!("  {}", triple(i));

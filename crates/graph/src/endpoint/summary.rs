@@ -65,8 +65,11 @@ pub struct RelationSummary {
     /// Tails of the first of them, as N-Triples writes them.
     pub tails: Vec<String>,
     /// Classes of head and tail, by their IRIs, with how many of the first triples join such.
-    pub joined: Vec<(Option<String>, Option<String>, u64)>,
+    pub joined: Vec<Joined>,
 }
+
+/// Classes of head and tail, where these have some, and a number of triples.
+type Joined = (Option<String>, Option<String>, u64);
 
 impl Summary {
     /// Triples of a relation whose classes are looked at.
@@ -216,11 +219,7 @@ impl Service {
             .collect())
     }
 
-    fn joined_classes(
-        &self,
-        relation: &str,
-        types: &[&str],
-    ) -> Result<Vec<(Option<String>, Option<String>, u64)>> {
+    fn joined_classes(&self, relation: &str, types: &[&str]) -> Result<Vec<Joined>> {
         let query = format!(
             "SELECT ?a ?b (COUNT(*) AS ?n) WHERE {{ \
              {{ SELECT ?s ?o WHERE {{ ?s <{relation}> ?o FILTER(!isBlank(?s) && !isBlank(?o)) }} LIMIT {} }} \
@@ -250,7 +249,6 @@ impl Service {
 
     /// Rows whose last column is a number and whose others are IRIs or nothing. A service that
     /// says that it was asked for too much, or does not answer in time, has none.
-    #[expect(clippy::type_complexity, reason = "a row and its number")]
     fn counted(&self, query: &str, most: usize) -> Result<Vec<(Vec<Option<String>>, u64)>> {
         let reply = match self.client.select(query, most) {
             Err(

@@ -635,9 +635,7 @@ impl Finder<'_> {
         for k in 0..=hops.len() {
             let last = k.checked_sub(1).map(|k| hops[k]);
             let front = (ends.as_slice(), before.as_slice(), last);
-            let mut offered = steps(front, topic, graph, self.config.growth.sample, &|_| {
-                Ok(false)
-            })?;
+            let mut offered = steps(front, topic, graph, self.config.growth.sample)?;
             let row = |hop: &Hop| (hop.relation.0, hop.forward);
             choices.push(offered.iter().map(|(hop, _)| row(hop)).collect());
             if k == hops.len() {

@@ -500,7 +500,6 @@ mod tests {
             topic: entity(&graph, "Lou Seal"),
             hops: hops.iter().map(|name| hop(name)).collect(),
             score,
-            ..Plan::default()
         };
         selection.plans = vec![
             plan(&["sports.mascot.team"], 0.3),

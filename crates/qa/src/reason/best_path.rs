@@ -130,7 +130,6 @@ impl Reasoner for BestPath {
                     entity: f.end,
                     confidence: (f.score - rival / 2.0).clamp(0.0, 1.0),
                     path: f.triples.clone(),
-                    ..Candidate::default()
                 })
                 .collect(),
             ..Conclusion::default()

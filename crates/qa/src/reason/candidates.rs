@@ -86,7 +86,6 @@ impl Reasoner for Candidates {
                     entity,
                     confidence: score,
                     path: path.clone(),
-                    ..Candidate::default()
                 };
                 answers.push((*product, candidate));
             }

@@ -148,7 +148,6 @@ fn read(
                         entity,
                         confidence: 0.0,
                         path: path.triples.clone(),
-                        ..Candidate::default()
                     };
                     places.insert(entity, ends.len());
                     ends.push((score, path.score, candidate));

@@ -96,7 +96,6 @@ impl Reasoner for LogicalForm {
                 entity: answer.entity,
                 confidence: answer.confidence,
                 path: path(&answer.evidence),
-                ..Candidate::default()
             })
             .collect();
         Ok(conclusion)

@@ -13,13 +13,12 @@ mod steps;
 
 use wherefore_graph::{EntityId, Graph};
 
-use crate::answer::{Computation, LlmUse, RetrievedText, Trace};
+use crate::answer::{LlmUse, RetrievedText, Trace};
 use crate::error::Result;
 use crate::ground::Match;
 use crate::organize::Context;
 use crate::question::Question;
 use crate::select::Selection;
-use crate::verify::count_id;
 
 pub use best_path::{BestPath, BestPathConfig};
 pub use budget::Budget;
@@ -60,8 +59,6 @@ pub struct Conclusion {
     pub retrieved: Vec<RetrievedText>,
     /// Answers that are no entities of the graph but computed from it.
     pub computed: Vec<Computed>,
-    /// How the answers were counted, compared or ranked, where no logical form says it.
-    pub computation: Option<Computation>,
 }
 
 /// A logical form that was run.
@@ -90,18 +87,6 @@ pub struct Computed {
     pub path: Vec<usize>,
 }
 
-impl Computed {
-    /// A count of what these triples prove.
-    pub fn count(count: usize, confidence: f32, path: Vec<usize>) -> Self {
-        Self {
-            name: count.to_string(),
-            id: count_id(count),
-            confidence,
-            path,
-        }
-    }
-}
-
 /// One answer before it is checked.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Candidate {
@@ -112,8 +97,6 @@ pub struct Candidate {
     /// Indices into the selection's triples: what it was drawn from, where the reasoner knows.
     /// Several paths follow each other, each from a topic to the entity.
     pub path: Vec<usize>,
-    /// Indices into the selection's triples: the values by which it was chosen among others.
-    pub measured: Vec<usize>,
 }
 
 /// Draws answers from evidence.

@@ -6,19 +6,16 @@
 //! ```
 //!
 //! A rival leads elsewhere, and is not the same plan carried on or broken off. It is no probability.
-//! Nodes without a name are passed through and never answers. What a plan then does with its ends
-//! (`measure`) is done last; a count is no entity, and handed over as what it is.
+//! Nodes without a name are passed through and never answers.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
-use wherefore_graph::{EntityId, Graph, Hop, Step, Triple};
+use wherefore_graph::{EntityId, Graph, Hop, Step};
 
-use super::{Candidate, Computed, Conclusion};
+use super::{Candidate, Conclusion};
 use crate::error::Result;
-use crate::measure;
 use crate::retrieve::Plan;
 use crate::select::Selection;
-use crate::verify::computed;
 
 /// The ends of a plan: in how many ways each is reached, and one of them.
 pub(crate) type Ends = BTreeMap<EntityId, (usize, Vec<usize>)>;
@@ -29,8 +26,8 @@ pub(super) fn follow(selection: &Selection, graph: &dyn Graph) -> Result<Conclus
     let mut rival = 0.0f32;
     for plan in &selection.plans {
         let mut named = Ends::new();
-        for (end, ways) in all_ends(plan, selection) {
-            if graph.is_named(end)? && is_of_kind(end, plan, graph)? {
+        for (end, ways) in ends(plan.topic, &plan.hops, selection) {
+            if graph.is_named(end)? {
                 named.insert(end, ways);
             }
         }
@@ -54,111 +51,22 @@ pub(super) fn follow(selection: &Selection, graph: &dyn Graph) -> Result<Conclus
     let confidence = (plan.score - rival / 2.0).clamp(0.0, 1.0);
     let mut order: Vec<EntityId> = ends.keys().copied().collect();
     order.sort_by_key(|end| (std::cmp::Reverse(ends[end].0), *end));
-    let mut computation = None;
-    if !plan.then.is_empty() {
-        // what is counted or compared is counted in the whole graph: the evidence may be cut short
-        let Some((_, all)) = computed::reached(plan, graph)? else {
-            return Ok(Conclusion {
-                reason: Some(format!(
-                    "more than {} triples would have to be looked at",
-                    computed::MAX_STEPS
-                )),
-                ..Conclusion::default()
-            });
-        };
-        let within: HashSet<EntityId> = all.iter().copied().collect();
-        order.retain(|end| within.contains(end));
-        order.extend(all.iter().filter(|end| !ends.contains_key(end)));
-        computation = Some(computed::written(plan, graph)?);
-    }
-    let (left, count) = measure::apply(&plan.then, order, graph)?;
-    let values = values(plan, selection);
-    if let Some(number) = count {
-        let proof = |end: &EntityId| {
-            let measured = values.get(end).map_or(&[][..], Vec::as_slice);
-            let path = ends.get(end).map_or(&[][..], |(_, path)| path);
-            [path, measured].concat()
-        };
-        let mut triples: Vec<usize> = left.iter().flat_map(proof).collect();
-        triples.sort_unstable();
-        triples.dedup();
-        return Ok(Conclusion {
-            computed: vec![Computed::count(number, confidence, triples)],
-            computation,
-            ..Conclusion::default()
-        });
-    }
-    let reason = left
-        .is_empty()
-        .then(|| "nothing that the question is about is as it asks".to_owned());
     Ok(Conclusion {
-        answers: left
+        answers: order
             .into_iter()
             .map(|entity| Candidate {
                 entity,
                 confidence,
-                path: ends
-                    .get(&entity)
-                    .map_or_else(Vec::new, |(_, path)| path.clone()),
-                measured: match plan.among.is_empty() {
-                    true => values.get(&entity).cloned().unwrap_or_default(),
-                    // of two, the values of both are the proof
-                    false => values.values().flatten().copied().collect(),
-                },
+                path: ends[&entity].1.clone(),
             })
             .collect(),
-        reason,
-        computation,
         ..Conclusion::default()
     })
 }
 
-/// The triples of the evidence that give the values that the plan looks at.
-fn values(plan: &Plan, selection: &Selection) -> BTreeMap<EntityId, Vec<usize>> {
-    let mut values: BTreeMap<EntityId, Vec<usize>> = BTreeMap::new();
-    for (i, (t, _)) in selection.triples.iter().enumerate() {
-        if plan.then.iter().any(|o| o.relation() == Some(t.relation)) {
-            values.entry(t.head).or_default().push(i);
-        }
-    }
-    values
-}
-
-fn is_of_kind(end: EntityId, plan: &Plan, graph: &dyn Graph) -> Result<bool> {
-    let Some((relation, kind)) = plan.kind else {
-        return Ok(true);
-    };
-    Ok(graph.contains(Triple {
-        head: end,
-        relation,
-        tail: kind,
-    })?)
-}
-
-/// Where the plan leads by all its ways, or what it chooses from.
-fn all_ends(plan: &Plan, selection: &Selection) -> Ends {
-    if !plan.among.is_empty() {
-        return plan.among.iter().map(|&e| (e, (1, Vec::new()))).collect();
-    }
-    let mut all = ends(plan.topic, &plan.hops, selection);
-    for (topic, hops) in &plan.also {
-        let mut other = ends(*topic, hops, selection);
-        all = all
-            .into_iter()
-            .filter_map(|(end, (ways, path))| {
-                let (more, rest) = other.remove(&end)?;
-                Some((end, (ways * more, [path, rest].concat())))
-            })
-            .collect();
-    }
-    all
-}
-
 /// Whether one plan is the other, carried on or broken off.
 fn is_same_thought(a: &Plan, b: &Plan) -> bool {
-    let one_way = a.also.is_empty() && b.also.is_empty();
-    let carried_on = a.hops.starts_with(&b.hops) || b.hops.starts_with(&a.hops);
-    a.topic == b.topic && carried_on || !one_way
+    a.topic == b.topic && (a.hops.starts_with(&b.hops) || b.hops.starts_with(&a.hops))
 }
 
 /// Where relations lead inside the evidence: not back to where they came from, unless nowhere else.
@@ -217,7 +125,6 @@ mod tests {
             topic: entity("a"),
             hops,
             score,
-            ..Plan::default()
         };
         let selection = Selection {
             triples: graph.triples().map(|t| (t, 1.0)).collect(),
@@ -237,64 +144,5 @@ mod tests {
         assert_eq!(done.answers[0].path, [0, 4]);
         let nothing = follow(&Selection::default(), &graph).unwrap();
         assert!(nothing.answers.is_empty() && nothing.reason.is_some());
-    }
-
-    #[test]
-    fn ways_are_joined_and_ends_counted_and_ranked() {
-        let graph = MemoryGraph::from_names([
-            ("x", "in", "a"),
-            ("y", "in", "a"),
-            ("y", "in", "b"),
-            ("x", "size", "3"),
-            ("y", "size", "5"),
-        ]);
-        let entity = |name: &str| graph.entities_named(name, NameMatch::Exact).unwrap()[0];
-        let relation = |name: &str| graph.relation_named(name).unwrap().unwrap();
-        let into = Hop {
-            relation: relation("in"),
-            forward: false,
-        };
-        let done = |plan: Plan| {
-            let selection = Selection {
-                triples: graph.triples().map(|t| (t, 1.0)).collect(),
-                topics: vec![entity("a"), entity("b")],
-                plans: vec![plan],
-                ..Selection::default()
-            };
-            follow(&selection, &graph).unwrap()
-        };
-        let plan = Plan {
-            topic: entity("a"),
-            hops: vec![into],
-            score: 0.5,
-            ..Plan::default()
-        };
-        let joined = done(Plan {
-            also: vec![(entity("b"), vec![into])],
-            ..plan.clone()
-        });
-        assert_eq!(joined.answers.len(), 1);
-        // one triple from each topic
-        assert_eq!(
-            (joined.answers[0].entity, joined.answers[0].path.len()),
-            (entity("y"), 2)
-        );
-        let counted = done(Plan {
-            then: vec![measure::Operation::Count],
-            ..plan.clone()
-        });
-        let computed = &counted.computed[0];
-        assert_eq!((computed.name.as_str(), computed.path.len()), ("2", 2));
-        let least = measure::Operation::Extreme {
-            relation: relation("size"),
-            most: false,
-            places: measure::Places::default(),
-        };
-        let ranked = done(Plan {
-            then: vec![least],
-            ..plan
-        });
-        assert_eq!(ranked.answers[0].entity, entity("x"));
-        assert_eq!(ranked.answers[0].measured.len(), 1);
     }
 }

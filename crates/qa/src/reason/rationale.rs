@@ -77,7 +77,6 @@ impl Reasoner for Rationale {
                 entity: answer.entity,
                 confidence: answer.confidence,
                 path,
-                ..Candidate::default()
             });
         }
         Ok(Conclusion {

@@ -304,7 +304,6 @@ impl Reasoner for SingleCall {
                     entity,
                     confidence: confidence(score, how),
                     path: Vec::new(),
-                    ..Candidate::default()
                 });
             }
         }

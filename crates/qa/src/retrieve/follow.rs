@@ -41,13 +41,7 @@ pub(super) fn walk(
     if cut {
         notes.push(format!("only {max_triples} triples were walked"));
     }
-    let mut seeds: Vec<EntityId> = links.iter().map(|l| l.entity).collect();
-    for plan in &plans {
-        // a kind of thing is a topic that nobody linked
-        if !seeds.contains(&plan.topic) {
-            seeds.push(plan.topic);
-        }
-    }
+    let seeds: Vec<EntityId> = links.iter().map(|l| l.entity).collect();
     let subgraph = Subgraph::from_triples(&seeds, &triples);
     let triple_scores = (0..subgraph.triples().len())
         .map(|i| scores.get(&subgraph.triple(i)).copied().unwrap_or(0.0))
@@ -68,60 +62,15 @@ pub(super) fn walk(
     })
 }
 
-/// The triples of a plan that lead to an end, its ends, and whether that is all of them. What is
-/// then done with the ends is left open; the values that are looked at for it are among the
-/// triples.
-pub(crate) fn follow(
+/// The triples of a plan that lead to an end, its ends, and whether that is all of them.
+fn follow(
     plan: &Plan,
     graph: &dyn Graph,
     limit: usize,
 ) -> Result<(Vec<Triple>, Vec<EntityId>, bool)> {
     let mut left = limit;
-    let mut walked: Vec<Vec<Vec<Step>>> = Vec::new();
-    let mut ends = plan.among.clone();
-    if plan.among.is_empty() {
-        let ways = std::iter::once((plan.topic, plan.hops.as_slice()))
-            .chain(plan.also.iter().map(|(topic, hops)| (*topic, &hops[..])));
-        for (place, (topic, hops)) in ways.enumerate() {
-            let (layers, reached) = layers(topic, hops, graph, &mut left)?;
-            walked.push(layers);
-            if place == 0 {
-                ends = reached;
-            } else {
-                ends.retain(|end| reached.binary_search(end).is_ok());
-            }
-        }
-    }
-    if let Some((relation, kind)) = plan.kind {
-        let mut kept = Vec::with_capacity(ends.len());
-        for end in ends {
-            let triple = Triple {
-                head: end,
-                relation,
-                tail: kind,
-            };
-            if graph.contains(triple)? {
-                kept.push(end);
-            }
-        }
-        ends = kept;
-    }
-    let mut triples = Vec::new();
-    for layers in &walked {
-        triples.extend(leading(layers, &ends));
-    }
-    for relation in plan.then.iter().filter_map(super::Operation::relation) {
-        for &end in &ends {
-            for edge in edges_by_relation(&graph.outgoing(end)?, relation) {
-                triples.push(Triple {
-                    head: end,
-                    relation,
-                    tail: edge.entity,
-                });
-            }
-        }
-    }
-    Ok((triples, ends, left > 0))
+    let (layers, ends) = layers(plan.topic, &plan.hops, graph, &mut left)?;
+    Ok((leading(&layers, &ends), ends, left > 0))
 }
 
 /// Every step from a topic along the relations, layer by layer, and the ends in order.
@@ -230,7 +179,6 @@ pub(super) mod tests {
                 hop("has_genre", true),
             ],
             score: 1.0,
-            ..Plan::default()
         };
         let (triples, ends, whole) = follow(&plan, &graph, 100).unwrap();
         assert_eq!((triples.len(), ends.len(), whole), (3, 1, true));

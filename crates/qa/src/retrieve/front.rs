@@ -9,9 +9,6 @@ use crate::read::by_relation;
 /// Edges of one entity and relation that are read while paths are grown.
 const MAX_EDGES: usize = 512;
 
-/// Notable ends that are kept of a step.
-const MAX_NOTABLE: usize = 8;
-
 /// What a step leads to.
 #[derive(Debug, Default)]
 pub struct Taken {
@@ -19,8 +16,6 @@ pub struct Taken {
     pub takers: usize,
     /// Some of its ends, each once.
     pub ends: Vec<EntityId>,
-    /// Some of all its ends that are notable: of the ends that a country has, few are lakes.
-    pub notable: Vec<EntityId>,
     /// Whether it only leads back to where the path came from.
     pub only_back: bool,
     back: Vec<EntityId>,
@@ -56,7 +51,6 @@ pub fn steps(
     topic: EntityId,
     graph: &dyn Graph,
     sample: usize,
-    is_notable: &dyn Fn(EntityId) -> Result<bool>,
 ) -> Result<Vec<(Hop, Taken)>> {
     let naming = graph.naming_relations();
     let mut steps: HashMap<Hop, Taken> = HashMap::new();
@@ -75,16 +69,7 @@ pub fn steps(
                         _ => &[],
                     };
                     let back = |e: EntityId| e == topic || before.contains(&e);
-                    let some = &run[..run.len().min(MAX_EDGES)];
-                    taken.add(some, &back, sample);
-                    for edge in some.iter().filter(|edge| !back(edge.entity)) {
-                        if taken.notable.len() == MAX_NOTABLE {
-                            break;
-                        }
-                        if is_notable(edge.entity)? {
-                            taken.notable.push(edge.entity);
-                        }
-                    }
+                    taken.add(&run[..run.len().min(MAX_EDGES)], &back, sample);
                 }
             }
         }
@@ -116,23 +101,17 @@ mod tests {
             forward,
         };
         let (alien, scott) = (named("Alien"), named("Ridley Scott"));
-        let first = steps((&[alien], &[], None), alien, &graph, 64, &|_| Ok(false)).unwrap();
+        let first = steps((&[alien], &[], None), alien, &graph, 64).unwrap();
         assert_eq!(first.len(), 4);
         let last = Some(hop("directed_by", true));
-        let second = steps((&[scott], &[alien], last), alien, &graph, 64, &|_| {
-            Ok(false)
-        })
-        .unwrap();
+        let second = steps((&[scott], &[alien], last), alien, &graph, 64).unwrap();
         assert_eq!(second.len(), 1);
         assert_eq!(second[0].0, hop("directed_by", false));
         assert_eq!(second[0].1.ends, [named("Gladiator")]);
         assert!(!second[0].1.only_back);
         let bannon = named("Dan Bannon");
         let last = Some(hop("written_by", true));
-        let back = steps((&[bannon], &[alien], last), alien, &graph, 64, &|_| {
-            Ok(false)
-        })
-        .unwrap();
+        let back = steps((&[bannon], &[alien], last), alien, &graph, 64).unwrap();
         assert!(back[0].1.only_back);
         assert_eq!(back[0].1.ends, [alien]);
     }

@@ -7,34 +7,28 @@ pub mod gnn2r;
 mod mention;
 mod neighbourhood;
 pub mod network;
-mod overlap;
 mod read;
 pub mod relation_plan;
-mod relation_walk;
 mod running;
 mod similarity;
 mod triple_encoder;
 mod vectors;
 
-use wherefore_graph::{EntityId, Graph, Hop, RelationId, Subgraph, Triple};
+use wherefore_graph::{EntityId, Graph, Hop, Subgraph, Triple};
 
 use crate::answer::{LlmUse, RetrievedText};
 use crate::error::Result;
 use crate::link::Link;
-use crate::measure::Operation;
 use crate::question::Question;
 
 pub use amar::{Amar, AmarConfig};
-pub(crate) use follow::follow as follow_plan;
 pub use front::{Taken, steps};
 pub use gnn2r::{Gnn2r, Gnn2rConfig};
 pub use mention::label_span;
 pub use neighbourhood::{Neighbourhood, NeighbourhoodConfig};
 pub use network::{DistanceMlp, NetworkConfig, NetworkRetriever, Pna, QrGat};
-pub use overlap::{Overlap, OverlapConfig};
 pub use read::{PHRASES_FILE, Read, ReadConfig, WEIGHTS_FILE};
 pub use relation_plan::{RelationPlan, RelationPlanConfig};
-pub use relation_walk::{RelationWalk, RelationWalkConfig};
 pub use similarity::{Similarity, SimilarityConfig};
 pub(crate) use triple_encoder::TripleEncoder;
 pub(crate) use vectors::relation_vectors;
@@ -143,14 +137,6 @@ pub struct Plan {
     pub hops: Vec<Hop>,
     /// Between 0 and 1.
     pub score: f32,
-    /// Further topics and relations, which have to lead to the same things.
-    pub also: Vec<(EntityId, Vec<Hop>)>,
-    /// The kind of thing that is asked for, and the relation that says so; others do not count.
-    pub kind: Option<(RelationId, EntityId)>,
-    /// Things that the question names and among which is chosen; no relation is followed then.
-    pub among: Vec<EntityId>,
-    /// What is done with the things that it leads to.
-    pub then: Vec<Operation>,
 }
 
 /// Finds and scores the triples that may bear on the question.
@@ -182,18 +168,6 @@ fn best_of_ends(subgraph: &Subgraph, topics: &[EntityId], triple_scores: &[f32])
         scores[topic.index()] = 0.0;
     }
     scores
-}
-
-/// A refusal, if a word turns the question around and the rules would read past it.
-fn turned_around(question: &Question, links: &[Link]) -> Option<ScoredTriples> {
-    let names: Vec<(usize, usize)> = links.iter().filter_map(|l| l.span).collect();
-    let word = crate::words::negation(&question.text, &names)?;
-    Some(ScoredTriples {
-        refused: Some(format!(
-            "the question says `{word}`, and this method does not read what is to be left out"
-        )),
-        ..ScoredTriples::default()
-    })
 }
 
 /// A logit as a confidence.

@@ -267,7 +267,6 @@ impl Retriever for RelationPlan {
                         hops,
                         // a doubtful topic makes a doubtful plan
                         score: ln.exp() * link.score.clamp(0.0, 1.0).sqrt(),
-                        ..Plan::default()
                     }));
                 }
             }
@@ -282,7 +281,6 @@ impl Retriever for RelationPlan {
                             topic: link.entity,
                             hops,
                             score: link.score.clamp(0.0, 1.0) * 0.9f32.powi(place as i32 + 1),
-                            ..Plan::default()
                         }));
                     }
                 }
@@ -366,7 +364,7 @@ impl Search<'_> {
             for (at, path) in layer.iter().enumerate() {
                 let last = path.hops.last().copied();
                 let front = (path.ends.as_slice(), path.before.as_slice(), last);
-                let offered = steps(front, self.topic, graph, self.growth.sample, &|_| Ok(false))?;
+                let offered = steps(front, self.topic, graph, self.growth.sample)?;
                 let rows: Vec<(u32, bool)> = (offered.iter())
                     .map(|(hop, _)| (hop.relation.0, hop.forward))
                     .collect();
@@ -437,7 +435,7 @@ fn ground(
         let mut next = Vec::new();
         for (hops, ends, before) in &layer {
             let front = (ends.as_slice(), before.as_slice(), hops.last().copied());
-            for (hop, taken) in steps(front, topic, graph, growth.sample, &|_| Ok(false))? {
+            for (hop, taken) in steps(front, topic, graph, growth.sample)? {
                 if hop.relation.0 == *relation && !taken.only_back {
                     let longer = [hops.as_slice(), &[hop]].concat();
                     next.push((longer, taken.ends, ends.clone()));

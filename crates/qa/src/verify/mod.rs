@@ -99,8 +99,6 @@ pub enum Subject {
     Table,
     /// Its prose.
     Text,
-    /// How its answers were computed.
-    Computation,
     /// Whether this is the graph that was asked.
     Graph,
     /// Whether the file was changed.
@@ -311,7 +309,7 @@ struct Proof<'a> {
     triples: Vec<Option<Triple>>,
     /// The same by identities.
     steps: Vec<Step<&'a str>>,
-    /// What the file's form or computation gives, or why it gives nothing.
+    /// What the file's form gives, or why it gives nothing.
     recomputed: Option<Result<Recomputed, String>>,
 }
 
@@ -331,10 +329,6 @@ impl Proof<'_> {
                 let reason = "it is marked as computed, and the file does not say how";
                 Some(reason.to_owned())
             }
-            None if !saved.measured.is_empty() => {
-                let reason = "it was chosen by values, and the file does not say how";
-                Some(reason.to_owned())
-            }
             None => self.not_joined(saved),
         };
         if reason.is_some() || saved.computed {
@@ -345,7 +339,7 @@ impl Proof<'_> {
 
     /// Which of its triples the graph does not state.
     fn untrue(&self, saved: &AnswerEntity) -> Option<String> {
-        let used = || saved.rationale.iter().chain(&saved.measured);
+        let used = || saved.rationale.iter();
         let count = self.triples.len();
         if let Some(i) = used().find(|i| **i >= count) {
             return Some(format!(
@@ -359,36 +353,24 @@ impl Proof<'_> {
         })
     }
 
-    /// Why it is not what the form or the computation gives.
+    /// Why it is not what the form gives.
     fn not_given(&self, saved: &AnswerEntity, given: &Recomputed) -> Option<String> {
-        let by = given.by;
-        let used = || saved.rationale.iter().chain(&saved.measured);
-        let walked = |i: &usize| match &given.walked {
-            Some(walked) => self.triples[*i].is_some_and(|t| walked.contains(&t)),
-            None => true,
-        };
-        if !used().all(walked) {
-            return Some(format!("{by} does not use the triples of its rationale"));
-        }
         if let Some((name, id)) = &given.value {
             if !(saved.computed && saved.id == *id && saved.name == *name) {
-                return Some(format!("{by} gives {name}"));
+                return Some(format!("the logical form gives {name}"));
             }
             // nothing proves that there is nothing
             let proved = matches!(name.as_str(), "0" | "no") || !saved.rationale.is_empty();
             return (!proved).then(|| "it has no rationale".to_owned());
         }
         if saved.computed {
-            return Some(format!("it is marked as computed, and {by} gives entities"));
+            return Some("it is marked as computed, and the logical form gives entities".into());
         }
         let Some(label) = given.entities.get(&saved.id) else {
-            return Some(format!("{by} does not give it"));
+            return Some("the logical form does not give it".into());
         };
         if *label != saved.name {
             return Some(format!("the graph calls it `{label}`"));
-        }
-        if given.walked.is_some() {
-            return self.not_joined(saved);
         }
         // the form proves it, and the rationale shows the triples that made it match
         let touches = |i: &usize| {
@@ -406,10 +388,8 @@ impl Proof<'_> {
 
     /// Why its triples do not lead from a topic to it.
     fn not_joined(&self, saved: &AnswerEntity) -> Option<String> {
-        // of things that the question names, values choose one
-        let chosen = self.topics.contains(&saved.id.as_str()) && !saved.measured.is_empty();
         if saved.rationale.is_empty() {
-            return (!chosen).then(|| "it has no rationale".to_owned());
+            return Some("it has no rationale".into());
         }
         let joined = leads(
             &saved.rationale,
@@ -419,11 +399,6 @@ impl Proof<'_> {
         );
         (!joined).then(|| "its rationale does not join it to a topic".to_owned())
     }
-}
-
-/// A count as a literal.
-pub(crate) fn count_id(number: usize) -> String {
-    format!("\"{number}\"^^<http://www.w3.org/2001/XMLSchema#integer>")
 }
 
 #[cfg(test)]
@@ -464,19 +439,24 @@ mod tests {
     #[test]
     fn tampering_is_noticed() {
         let graph = toy::graph();
+        let similarity = PipelineConfig::of_method("similarity").unwrap();
+        let question = Question::new("Who is the mascot of the San Francisco Giants?");
+        let answer = (similarity.build().unwrap())
+            .answer(&question, &graph, &mut ())
+            .unwrap();
         let reason = |tamper: fn(&mut Answer)| {
-            let mut answer = asked(BORN);
+            let mut answer = answer.clone();
             tamper(&mut answer);
             let verification = verify(&answer, &graph).unwrap();
             assert!(!verification.holds);
             verification.answers[0].reason.clone().unwrap()
         };
-        let mut emptied = asked(BORN);
+        let mut emptied = answer.clone();
         emptied.answers.clear();
         assert!(!verify(&emptied, &graph).unwrap().holds);
         assert_eq!(
             reason(|a| a.answers[0].name = "Paris".into()),
-            "the graph calls it `Landes de Bussac`"
+            "the graph calls it `Lou Seal`"
         );
         assert_eq!(
             reason(|a| a.answers[0].id = "France".into()),

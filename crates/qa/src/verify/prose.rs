@@ -63,8 +63,10 @@ impl Borne {
         }
         for given in &answer.answers {
             borne.add_words(&given.name);
-            let used = given.rationale.iter().chain(&given.measured);
-            let of: HashSet<usize> = used.filter_map(|&i| *ends.get(i)?).flatten().collect();
+            let of: HashSet<usize> = (given.rationale.iter())
+                .filter_map(|&i| *ends.get(i)?)
+                .flatten()
+                .collect();
             for &a in &of {
                 borne.joined.extend(of.iter().map(|&b| (a, b)));
             }

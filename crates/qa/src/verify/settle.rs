@@ -111,12 +111,10 @@ pub fn settle(
             id: graph.entity_term(candidate.entity)?.to_string(),
             confidence: candidate.confidence,
             rationale,
-            measured: candidate.measured,
             ..AnswerEntity::default()
         };
         let is_topic = selection.topics.contains(&candidate.entity);
-        let measured = is_topic && is_proved(&answer.measured, &evidence);
-        if answer.rationale.is_empty() && !measured {
+        if answer.rationale.is_empty() {
             let reason = if is_topic {
                 "the question itself names it"
             } else {
@@ -200,7 +198,6 @@ pub fn settle(
         reading: conclusion.form.as_ref().map(|f| f.english.clone()),
         table: (conclusion.form.as_ref()).and_then(|f| f.table.clone()),
         sparql: conclusion.form.map(|f| f.sparql),
-        computation: conclusion.computation.filter(|_| answered),
         written_forms: conclusion.written_forms,
         retrieved: conclusion.retrieved,
         ..Answer::default()
@@ -209,16 +206,10 @@ pub fn settle(
     Ok(answer)
 }
 
-/// Whether there are triples, and all of them were found.
-fn is_proved(triples: &[usize], evidence: &[Evidence]) -> bool {
-    let found = |&i: &usize| evidence.get(i).is_some_and(|e| e.verified);
-    !triples.is_empty() && triples.iter().all(found)
-}
-
 /// Everything in a conclusion that points into its selection.
 fn pointers(conclusion: &mut Conclusion) -> impl Iterator<Item = &mut usize> {
     let answers = conclusion.answers.iter_mut();
-    let paths = answers.flat_map(|a| a.path.iter_mut().chain(&mut a.measured));
+    let paths = answers.flat_map(|a| a.path.iter_mut());
     let computed = conclusion.computed.iter_mut();
     paths.chain(computed.flat_map(|c| c.path.iter_mut()))
 }
@@ -308,7 +299,6 @@ mod tests {
             entity: EntityId(id),
             confidence: 1.0,
             path: path.to_vec(),
-            ..Candidate::default()
         };
         let settled = |answers| {
             let conclusion = Conclusion {
@@ -344,7 +334,6 @@ mod tests {
                 entity: EntityId(5),
                 confidence: 1.0,
                 path: path.to_vec(),
-                ..Candidate::default()
             };
             let conclusion = Conclusion {
                 answers: vec![answer],

@@ -427,7 +427,7 @@ mod tests {
         let served = engine.graph(None).unwrap();
         assert_eq!(served.name, "toy");
         assert_eq!(served.default_method(), "read");
-        assert_eq!(served.methods().count(), 4);
+        assert_eq!(served.methods().count(), 2);
         let unknown = engine.graph(Some("x")).err().unwrap();
         assert_eq!(
             (unknown.status, unknown.hint.as_deref()),

@@ -10,15 +10,15 @@ def check_openai(address, _binary):
 
     client = openai.OpenAI(base_url=f"{address}/v1", api_key="none", max_retries=0)
     names = [model.id for model in client.models.list()]
-    assert "wherefore" in names and "toy/walk" in names, names
-    assert client.models.retrieve("toy/walk").id == "toy/walk"
+    assert "wherefore" in names and "toy/read" in names, names
+    assert client.models.retrieve("toy/read").id == "toy/read"
     messages = [{"role": "user", "content": MASCOT}]
-    reply = client.chat.completions.create(model="toy/walk", messages=messages)
+    reply = client.chat.completions.create(model="toy/read", messages=messages)
     text = reply.choices[0].message.content
     assert text.startswith("Lou Seal") and "[1]" in text, text
     assert reply.choices[0].finish_reason == "stop"
     options = {"include_usage": True}
-    stream = client.chat.completions.create(model="toy/walk", messages=messages, stream=True, stream_options=options)
+    stream = client.chat.completions.create(model="toy/read", messages=messages, stream=True, stream_options=options)
     chunks = list(stream)
     said = "".join(c.choices[0].delta.content or "" for c in chunks if c.choices)
     assert said == text, said

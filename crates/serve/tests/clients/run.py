@@ -76,13 +76,13 @@ def main():
         graphs = ["--graph", "@toy", "--graph", load(binary, folder, "large", large()),
                   "--graph", load(binary, folder, "html", [(IMAGE, "drawn by", "<b>Bold</b>"), (IMAGE, "kept in", "Museum")])]
         wide = folder / "wide.toml"
-        wide.write_text('max_evidence = 200\nretrieve = { kind = "overlap" }\nselect = { kind = "top-k", k = 200 }\n')
+        wide.write_text('max_evidence = 200\nretrieve = { kind = "similarity" }\nselect = { kind = "top-k", k = 200 }\n')
         script = folder / "script.jsonl"
         script.write_text(json.dumps({"text": "Thought: it is one step.\n1. Who is the mascot of the San Francisco Giants?\n<END>\nans: Lou Seal"}))
         steps = folder / "steps.toml"
         steps.write_text(f'llm = "script:{script}"\nretrieve = {{ kind = "similarity" }}\nreason = {{ kind = "steps" }}\n')
         config = folder / "serve.toml"
-        config.write_text('default_method = "walk"\n[methods.walk]\nmethod = "walk"\n'
+        config.write_text('default_method = "read"\n[methods.read]\nmethod = "read"\n'
                           f'[methods.wide]\nconfig = "{wide}"\n[methods.steps]\nconfig = "{steps}"\n')
         graphs += ["--config", str(config)]
         folders = ["--runs", str(evaluated(binary, folder)), "--feedback", str(folder / "feedback")]

@@ -409,7 +409,6 @@ impl Reasoner for Steps {
                             entity,
                             confidence: confidence(score, how),
                             path: Vec::new(),
-                            ..Candidate::default()
                         });
                     }
                 }
