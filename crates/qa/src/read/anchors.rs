@@ -141,6 +141,10 @@ impl Search<'_> {
             if kind == Kind::Number && self.graph.degree(entity)? == 0 {
                 continue;
             }
+            // a year is any day of it: the number that stands there says so, the one literal does not
+            if kind == Kind::Time && is_year(self.words.text_of(from, to)) {
+                continue;
+            }
             let untyped = types.is_empty() && kind == Kind::Thing;
             match groups
                 .iter_mut()
@@ -703,6 +707,11 @@ impl Search<'_> {
     fn describes(&self, slot: usize) -> bool {
         self.words.slots.get(slot + 1) == Some(&(self.words.slots[slot] + 1))
     }
+}
+
+/// Whether a text is a year alone.
+fn is_year(text: &str) -> bool {
+    text.len() == 4 && text.bytes().all(|b| b.is_ascii_digit())
 }
 
 /// A plural without its *s*.

@@ -4,6 +4,7 @@ use super::arena::{Id, Meaning, Measure, Node};
 use super::chart::{Cat, Item, Search, Weighed, sorted};
 use super::features::Feature as F;
 use super::lang::Op;
+use super::schema::Kind;
 use crate::error::Result;
 
 impl Search<'_> {
@@ -38,11 +39,11 @@ impl Search<'_> {
                             (F::bridge_fits, self.step_fits(step)),
                         ];
                         own.push((F::answer_is_around, 1.0));
-                        self.fit_to_asking(join, &mut own);
+                        self.fit_to_asking(join, &mut own)?;
                         closed.push((join, own));
                     }
                 }
-                self.fit_to_asking(node, &mut own);
+                self.fit_to_asking(node, &mut own)?;
                 match self.arena.node(node) {
                     Node::Ents(_) => own.push((F::answer_is_name, 1.0)),
                     Node::Class(_) | Node::Side(..) => own.push((F::answer_is_class, 1.0)),
@@ -115,6 +116,26 @@ impl Search<'_> {
         Ok(closed)
     }
 
+    /// Of several things, numbers are no answer where one number is asked for.
+    pub(super) fn fit_to_one_number(&mut self, node: Id, own: &mut Vec<(F, f32)>) -> Result<()> {
+        if self.arena.kind(node) == Kind::Number
+            && self.asks_how_many()
+            && let Meaning::Set(members) = self.arena.meaning(node)?
+            && members.len() > 1
+        {
+            own.push((F::many_values, 1.0));
+        }
+        Ok(())
+    }
+
+    /// Whether one number is asked for: *how many*, *number of*.
+    fn asks_how_many(&self) -> bool {
+        self.words.all.windows(2).any(|pair| {
+            let said = [pair[0].lower.as_str(), pair[1].lower.as_str()];
+            self.lang.operators(&said).contains(&(2, Op::Count))
+        })
+    }
+
     /// What may be meant by nothing but `who` or `what`: the things that are measured so.
     pub(super) fn whoever(&mut self, by: &Measure) -> Result<Option<Id>> {
         let (Measure::Path(path) | Measure::HowMany(path, _)) = by;
@@ -136,14 +157,17 @@ impl Search<'_> {
         said || self.arena.kind(node).is_measure()
     }
 
-    pub(super) fn fit_to_asking(&mut self, node: Id, own: &mut Vec<(F, f32)>) {
+    pub(super) fn fit_to_asking(&mut self, node: Id, own: &mut Vec<(F, f32)>) -> Result<()> {
         let types = self.arena.types(node);
         if !self.asked.is_empty() && !self.asked.iter().any(|c| types.contains(c)) {
             own.push((F::asked_for_another, 1.0));
         }
         let kind = self.arena.kind(node);
+        self.fit_to_one_number(node, own)?;
         let asked = self.words.all.iter().find(|w| self.lang.asks(&w.lower));
-        let Some(asked) = asked else { return };
+        let Some(asked) = asked else {
+            return Ok(());
+        };
         let said = self.lang.operators(&[&asked.lower]);
         let ops: Vec<Op> = said.into_iter().map(|(_, op)| op).collect();
         if ops.contains(&Op::Where) && kind.is_measure() {
@@ -155,5 +179,6 @@ impl Search<'_> {
         if self.lang.person.contains(&asked.lower) && kind.is_measure() {
             own.push((F::person_mismatch, 1.0));
         }
+        Ok(())
     }
 }

@@ -44,7 +44,7 @@ features! {
     // comparisons
     compare_relation, compare_unspoken, compare_count, compare_degree, compare_average, equal_unspoken, equal_relation, event, event_alone,
     // numbers
-    aggregate, count_set, count_value, how_measure, how_rank, value_extreme,
+    aggregate, count_set, count_value, many_values, how_measure, how_rank, value_extreme,
     // places and times that are asked for
     asked_for_another, asks_place, asks_place_said, asks_time, place_mismatch, time_mismatch, person_mismatch,
     // what is computed

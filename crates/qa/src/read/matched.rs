@@ -449,11 +449,12 @@ impl Search<'_> {
             // `how many people work on the ship`, where it has a size of the crew
             true if self.arena.kind(node).is_measure() => {
                 own.push((F::count_value, 1.0));
+                self.fit_to_one_number(node, &mut own)?;
                 node
             }
             true => self.arena.add(Node::Count(node))?,
             false => {
-                self.fit_to_asking(node, &mut own);
+                self.fit_to_asking(node, &mut own)?;
                 node
             }
         };
