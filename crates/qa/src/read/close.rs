@@ -128,6 +128,12 @@ impl Search<'_> {
         Ok(())
     }
 
+    /// Whether an amount is asked for: *how much*.
+    pub(super) fn asks_amount(&self) -> bool {
+        let mut pairs = self.words.all.windows(2);
+        pairs.any(|pair| self.lang.is_amount([&pair[0].lower, &pair[1].lower]))
+    }
+
     /// Whether one number is asked for: *how many*, *number of*.
     fn asks_how_many(&self) -> bool {
         self.words.all.windows(2).any(|pair| {

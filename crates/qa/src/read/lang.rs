@@ -17,6 +17,7 @@ struct File {
     place: Vec<String>,
     time: Vec<String>,
     person: Vec<String>,
+    amount: Vec<String>,
     place_relations: Vec<String>,
     years: Vec<String>,
     ages: Vec<String>,
@@ -180,6 +181,7 @@ pub(super) struct Lang {
     silent: HashSet<String>,
     light: HashSet<String>,
     pub(super) person: HashSet<String>,
+    amount: HashSet<String>,
     pub(super) yes_no: HashSet<String>,
     asking: HashSet<String>,
     picking: HashSet<String>,
@@ -223,6 +225,7 @@ impl Lang {
             silent: file.silent.into_iter().collect(),
             light: file.light.iter().map(|w| stem(w).into_owned()).collect(),
             person: file.person.into_iter().collect(),
+            amount: file.amount.into_iter().collect(),
             yes_no: file.yes_no.into_iter().collect(),
             asking: file.asking.into_iter().collect(),
             picking: file.picking.into_iter().collect(),
@@ -344,6 +347,11 @@ impl Lang {
             fits.then_some((phrase.len(), *op))
         };
         known.into_iter().flatten().filter_map(said).collect()
+    }
+
+    /// Whether two words ask for an amount.
+    pub(super) fn is_amount(&self, words: [&str; 2]) -> bool {
+        self.amount.contains(&words.join(" "))
     }
 
     /// Whether the word says nothing by itself.

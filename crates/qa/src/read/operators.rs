@@ -25,6 +25,10 @@ impl Search<'_> {
                 if self.is_named(*node) {
                     return Ok(());
                 }
+                if self.arena.kind(*node) == Kind::Number && open.is_none() && self.asks_amount() {
+                    // `how much did the repair cost`
+                    made.push((other.clone(), vec![(F::count_value, 1.0)]));
+                }
                 let mut of = *node;
                 let mut own = vec![(F::count_set, 1.0)];
                 if let Some(relation) = open {
