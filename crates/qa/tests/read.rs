@@ -390,3 +390,32 @@ fn years_events_and_abbreviations_are_read() {
         assert_eq!(names(&answer), *wanted, "{question}: {told:?}");
     }
 }
+
+#[test]
+fn how_much_and_how_many_ask_for_one_number() {
+    let mut lines = Vec::new();
+    for (member, people) in [("Arda", "5000"), ("Borea", "2000"), ("Cania", "9000")] {
+        lines.push((member, "type", "country"));
+        lines.push((member, "member_of", "Northern League"));
+        lines.push((member, "population", people));
+    }
+    lines.push(("Northern League", "type", "organisation"));
+    for (repair, part, cost) in [("repair 1", "wing", "340"), ("repair 2", "wheel", "60")] {
+        lines.push((repair, "type", "repair"));
+        lines.push((repair, "repaired_part", part));
+        lines.push((repair, "cost", cost));
+        lines.push((part, "type", "part"));
+    }
+    let graph = MemoryGraph::from_names(lines);
+    let pipeline = pipeline();
+    let read: &[(&str, &[&str])] = &[
+        ("How many members has the Northern League?", &["3"]),
+        ("How many people live in Borea?", &["2000"]),
+        ("How much did the wing repair cost?", &["340"]),
+    ];
+    for (question, wanted) in read {
+        let answer = ask(&pipeline, &graph, question);
+        let told = (&answer.reading, &answer.reason);
+        assert_eq!(names(&answer), *wanted, "{question}: {told:?}");
+    }
+}
