@@ -7,7 +7,7 @@ import { createRequire } from "node:module";
 const [address, folder] = process.argv.slice(2);
 const { OpenAI } = createRequire(`${folder}/package.json`)("openai");
 const client = new OpenAI({ baseURL: `${address}/v1`, apiKey: "none", maxRetries: 0 });
-const model = "toy/walk";
+const model = "toy/read";
 const messages = [{ role: "user", content: "Who is the mascot of the San Francisco Giants?" }];
 
 const reply = await client.chat.completions.create({ model, messages });
