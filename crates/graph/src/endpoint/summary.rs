@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::{Deserialize, Serialize};
 
@@ -84,8 +85,9 @@ impl Service {
         if let Some(summary) = kept.as_deref().map(read).transpose()?.flatten() {
             return Ok(summary);
         }
-        let summary = self.summarise(typed_by)?;
-        if let Some(path) = kept {
+        let missed = AtomicBool::new(false);
+        let summary = self.summarise(typed_by, &missed)?;
+        if let Some(path) = kept.filter(|_| !missed.load(Ordering::Relaxed)) {
             // who may only read the index counts each time
             let _ = write(&path, &summary);
         }
@@ -103,15 +105,16 @@ impl Service {
         self.intern(&bytes)
     }
 
-    fn summarise(&self, typed_by: &[RelationId]) -> Result<Summary> {
-        let counts = self.count_relations()?;
+    /// `missed` says whether the service was silent once, so that the next time is worth a try.
+    fn summarise(&self, typed_by: &[RelationId], missed: &AtomicBool) -> Result<Summary> {
+        let counts = self.count_relations(missed)?;
         let types: Vec<&str> = (typed_by.iter())
             .filter_map(|r| self.relations.iris.get(r.index()))
             .map(String::as_str)
             .collect();
         let mut classes = BTreeMap::new();
         for iri in &types {
-            classes.insert((*iri).to_owned(), self.count_classes(iri)?);
+            classes.insert((*iri).to_owned(), self.count_classes(iri, missed)?);
         }
         let says = |id: &usize| {
             let relation = RelationId(*id as u32);
@@ -128,7 +131,7 @@ impl Service {
                 tails: self.some_tails(iri)?,
                 joined: match types.is_empty() {
                     true => Vec::new(),
-                    false => self.joined_classes(iri, &types)?,
+                    false => self.joined_classes(iri, &types, missed)?,
                 },
             };
             lock(&found).insert(iri.clone(), summary);
@@ -147,8 +150,8 @@ impl Service {
         let found = Mutex::new(BTreeMap::new());
         self.each_task(&largest, |(by, (class, things))| {
             let looked_at = things.clamp(&1, &THINGS_OF);
-            let mut around = self.around(class, by, &types, true)?;
-            around.extend(self.around(class, by, &types, false)?);
+            let mut around = self.around(class, by, &types, true, missed)?;
+            around.extend(self.around(class, by, &types, false, missed)?);
             for of in &mut around {
                 of.each /= *looked_at as f32;
             }
@@ -170,6 +173,7 @@ impl Service {
         typed_by: &str,
         types: &[&str],
         forward: bool,
+        missed: &AtomicBool,
     ) -> Result<Vec<Around>> {
         let pattern = match forward {
             true => "?s ?p ?o",
@@ -182,7 +186,7 @@ impl Service {
             self.seen("?o"),
             class_of("?o", "?b", types),
         );
-        let rows = self.counted(&query, 8000)?;
+        let rows = self.counted(&query, 8000, missed)?;
         Ok(rows
             .into_iter()
             .filter_map(|(terms, n)| {
@@ -198,28 +202,33 @@ impl Service {
     }
 
     /// Triples of each relation; none where the service finds that too much to count.
-    fn count_relations(&self) -> Result<HashMap<String, u64>> {
+    fn count_relations(&self, missed: &AtomicBool) -> Result<HashMap<String, u64>> {
         let query = "SELECT ?p (COUNT(*) AS ?n) WHERE { ?s ?p ?o } GROUP BY ?p";
-        let rows = self.counted(query, self.relations.iris.len().max(1))?;
+        let rows = self.counted(query, self.relations.iris.len().max(1), missed)?;
         Ok(rows
             .into_iter()
             .filter_map(|(mut terms, n)| Some((terms.pop()??, n)))
             .collect())
     }
 
-    fn count_classes(&self, relation: &str) -> Result<Vec<(String, u64)>> {
+    fn count_classes(&self, relation: &str, missed: &AtomicBool) -> Result<Vec<(String, u64)>> {
         let query = format!(
             "SELECT ?c (COUNT(*) AS ?n) WHERE {{ ?s <{relation}> ?c FILTER(isIRI(?c)) }} \
              GROUP BY ?c LIMIT {MOST_CLASSES}"
         );
-        let rows = self.counted(&query, MOST_CLASSES)?;
+        let rows = self.counted(&query, MOST_CLASSES, missed)?;
         Ok(rows
             .into_iter()
             .filter_map(|(mut terms, n)| Some((terms.pop()??, n)))
             .collect())
     }
 
-    fn joined_classes(&self, relation: &str, types: &[&str]) -> Result<Vec<Joined>> {
+    fn joined_classes(
+        &self,
+        relation: &str,
+        types: &[&str],
+        missed: &AtomicBool,
+    ) -> Result<Vec<Joined>> {
         let query = format!(
             "SELECT ?a ?b (COUNT(*) AS ?n) WHERE {{ \
              {{ SELECT ?s ?o WHERE {{ ?s <{relation}> ?o FILTER(!isBlank(?s) && !isBlank(?o)) }} LIMIT {} }} \
@@ -228,7 +237,7 @@ impl Service {
             class_of("?s", "?a", types),
             class_of("?o", "?b", types),
         );
-        let rows = self.counted(&query, 4 * Summary::LOOKED_AT)?;
+        let rows = self.counted(&query, 4 * Summary::LOOKED_AT, missed)?;
         Ok(rows
             .into_iter()
             .filter_map(|(terms, n)| {
@@ -249,15 +258,25 @@ impl Service {
 
     /// Rows whose last column is a number and whose others are IRIs or nothing. A service that
     /// says that it was asked for too much, or does not answer in time, has none.
-    fn counted(&self, query: &str, most: usize) -> Result<Vec<(Vec<Option<String>>, u64)>> {
+    fn counted(
+        &self,
+        query: &str,
+        most: usize,
+        missed: &AtomicBool,
+    ) -> Result<Vec<(Vec<Option<String>>, u64)>> {
         let reply = match self.client.select(query, most) {
+            // silent or busy: another time it may say
             Err(
                 Error::ServiceUnreachable { .. }
                 | Error::ServiceRefused {
-                    status: 408 | 429 | 500..,
+                    status: 408 | 429 | 502..=504,
                     ..
                 },
-            ) => return Ok(Vec::new()),
+            ) => {
+                missed.store(true, Ordering::Relaxed);
+                return Ok(Vec::new());
+            }
+            Err(Error::ServiceRefused { status: 500.., .. }) => return Ok(Vec::new()),
             reply => reply?,
         };
         let mut rows = Vec::with_capacity(reply.rows.len());
