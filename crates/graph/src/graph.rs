@@ -144,6 +144,14 @@ pub enum Direction {
 }
 
 impl Direction {
+    /// That in which edges are followed: from head to tail, or back.
+    pub fn along(forward: bool) -> Self {
+        match forward {
+            true => Self::Outgoing,
+            false => Self::Incoming,
+        }
+    }
+
     /// Whether edges are followed from head to tail.
     pub fn goes_out(self) -> bool {
         self != Direction::Incoming

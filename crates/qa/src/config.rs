@@ -283,8 +283,7 @@ impl PipelineConfig {
     /// The configuration of a method by its name, one of [`METHODS`] or [`FORMER_NAMES`].
     pub fn of_method(name: &str) -> Option<Self> {
         match name {
-            "read" => Some(Self::default()),
-            former if FORMER_NAMES.contains(&former) => Some(Self::default()),
+            name if name == Self::USUAL || FORMER_NAMES.contains(&name) => Some(Self::default()),
             "amar" => Some(Self::around(RetrieverConfig::Amar(AmarConfig::default()))),
             "similarity" => Some(Self {
                 select: SelectorConfig::TopK(TopKConfig { k: 100 }),

@@ -352,9 +352,7 @@ fn because(answer: &Answer, answers: &[AnswerEntity], output: &Output) -> String
     let mut arrows = Arrows::default();
     let mut written = std::collections::HashSet::new();
     let mut text = String::new();
-    let proof = |a: &AnswerEntity| a.rationale.clone();
-    let all: Vec<usize> = answers.iter().flat_map::<Vec<usize>, _>(proof).collect();
-    for i in all {
+    for &i in answers.iter().flat_map(|a| &a.rationale) {
         let triple = &answer.evidence[i];
         if written.len() == SHOWN_TRIPLES && !written.contains(&i) {
             let line = "  … and more; `--json` has them all";

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use serde::Serialize;
+use wherefore::PipelineConfig;
 use wherefore_serve::{GraphConfig, Log, MethodConfig, ServeConfig, Server, new_key, speak_mcp};
 
 use super::read_text;
@@ -130,12 +131,14 @@ fn config(args: &Served) -> anyhow::Result<ServeConfig> {
     if let [first, ..] = args.methods.as_slice() {
         config.default_method = Some(first.clone());
     }
+    // beside what is trained or asked of a language model
+    if config.methods.is_empty() && (args.model.is_some() || args.llm.is_some()) {
+        let read = PipelineConfig::USUAL;
+        config
+            .methods
+            .insert(read.into(), MethodConfig::named(read));
+    }
     if let Some(model) = &args.model {
-        if config.methods.is_empty() {
-            config
-                .methods
-                .insert("read".into(), MethodConfig::named("read"));
-        }
         let trained = MethodConfig {
             model: Some(model.clone()),
             ..MethodConfig::default()
@@ -144,11 +147,6 @@ fn config(args: &Served) -> anyhow::Result<ServeConfig> {
         config.default_method = Some("trained".into());
     }
     if let Some(llm) = &args.llm {
-        if config.methods.is_empty() {
-            config
-                .methods
-                .insert("read".into(), MethodConfig::named("read"));
-        }
         // by itself it reads what lies around the topics
         let base = config.default_method.clone();
         let known = base.as_ref().and_then(|base| config.methods.get(base));

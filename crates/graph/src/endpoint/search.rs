@@ -149,9 +149,7 @@ impl Service {
             let oxrdf::Term::NamedNode(e) = e else {
                 continue; // a blank node cannot be asked for again
             };
-            let mut bytes = Vec::new();
-            key::push_iri(&mut bytes, e.as_str());
-            found.push((label.value().to_owned(), self.intern(&bytes)?));
+            found.push((label.value().to_owned(), self.entity_iri(e.as_str())?));
         }
         Ok(found)
     }

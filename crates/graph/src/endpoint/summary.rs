@@ -2,7 +2,8 @@
 //! between which of them a relation stands.
 //!
 //! A relation is told by its first triples: reading all of them is a burden on other people's
-//! machines. With a label index the counts lie beside it (`summary.json`), and the service is not asked again until `wherefore index` makes the index anew.
+//! machines. With a label index the counts lie beside it (`summary.json`), and the service is not
+//! asked again until `wherefore index` makes the index anew.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -127,7 +128,7 @@ impl Service {
         self.each_task(&told, |&id| {
             let iri = &self.relations.iris[id];
             let summary = RelationSummary {
-                triples: counts.get(iri.as_str()).copied(),
+                triples: None,
                 tails: self.some_tails(iri)?,
                 joined: match types.is_empty() {
                     true => Vec::new(),
@@ -205,10 +206,7 @@ impl Service {
     fn count_relations(&self, missed: &AtomicBool) -> Result<HashMap<String, u64>> {
         let query = "SELECT ?p (COUNT(*) AS ?n) WHERE { ?s ?p ?o } GROUP BY ?p";
         let rows = self.counted(query, self.relations.iris.len().max(1), missed)?;
-        Ok(rows
-            .into_iter()
-            .filter_map(|(mut terms, n)| Some((terms.pop()??, n)))
-            .collect())
+        Ok(each(rows).collect())
     }
 
     fn count_classes(&self, relation: &str, missed: &AtomicBool) -> Result<Vec<(String, u64)>> {
@@ -217,10 +215,7 @@ impl Service {
              GROUP BY ?c LIMIT {MOST_CLASSES}"
         );
         let rows = self.counted(&query, MOST_CLASSES, missed)?;
-        Ok(rows
-            .into_iter()
-            .filter_map(|(mut terms, n)| Some((terms.pop()??, n)))
-            .collect())
+        Ok(each(rows).collect())
     }
 
     fn joined_classes(
@@ -258,12 +253,7 @@ impl Service {
 
     /// Rows whose last column is a number and whose others are IRIs or nothing. A service that
     /// says that it was asked for too much, or does not answer in time, has none.
-    fn counted(
-        &self,
-        query: &str,
-        most: usize,
-        missed: &AtomicBool,
-    ) -> Result<Vec<(Vec<Option<String>>, u64)>> {
+    fn counted(&self, query: &str, most: usize, missed: &AtomicBool) -> Result<Vec<Counted>> {
         let reply = match self.client.select(query, most) {
             // silent or busy: another time it may say
             Err(
@@ -298,6 +288,15 @@ impl Service {
     }
 }
 
+/// A row of IRIs, where it has some, and its number.
+type Counted = (Vec<Option<String>>, u64);
+
+/// Rows of one IRI.
+fn each(rows: Vec<Counted>) -> impl Iterator<Item = (String, u64)> {
+    let rows = rows.into_iter();
+    rows.filter_map(|(mut terms, n)| Some((terms.pop()??, n)))
+}
+
 /// The classes of something, where it has some.
 fn class_of(of: &str, class: &str, types: &[&str]) -> String {
     let any = types.iter().map(|t| format!("{{ {of} <{t}> {class} }}"));
@@ -319,7 +318,7 @@ fn read(path: &Path) -> Result<Option<Summary>> {
 
 fn write(path: &Path, summary: &Summary) -> Result<()> {
     let text = serde_json::to_string(summary).unwrap_or_default();
-    let aside = path.with_extension("json.new");
+    let aside = path.with_extension(format!("json.{}", std::process::id()));
     std::fs::write(&aside, text).map_err(Error::io("write", &aside))?;
     std::fs::rename(&aside, path).map_err(Error::io("rename", &aside))
 }

@@ -136,11 +136,7 @@ impl Search<'_> {
             let mut next = Vec::new();
             // beside an entity stands the last position it was reached at, + 1
             let stamp = position as u32 + 1;
-            let direction = match hop.forward {
-                true => Direction::Outgoing,
-                false => Direction::Incoming,
-            };
-            self.graph.prefetch(&here, direction)?;
+            self.graph.prefetch(&here, Direction::along(hop.forward))?;
             for &entity in &here {
                 let row = match hop.forward {
                     true => self.graph.outgoing(entity)?,

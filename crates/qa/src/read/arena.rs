@@ -354,7 +354,7 @@ impl<'g> Arena<'g> {
                 None => Ok(None),
             };
         }
-        self.graph.prefetch(from, towards(forward))?;
+        self.graph.prefetch(from, Direction::along(forward))?;
         let mut found = Vec::new();
         for &entity in from {
             let row = row(self.graph, entity, forward)?;
@@ -396,7 +396,7 @@ impl<'g> Arena<'g> {
         match path.first() {
             Some(&step) => {
                 let (first, _) = self.schema.steps(step);
-                Ok(self.graph.prefetch(all, towards(first.1))?)
+                Ok(self.graph.prefetch(all, Direction::along(first.1))?)
             }
             None => Ok(()),
         }
@@ -470,7 +470,7 @@ impl<'g> Arena<'g> {
                 Node::Side(_, tails) => !tails,
                 _ => true,
             };
-            self.graph.prefetch(all, towards(forward))?;
+            self.graph.prefetch(all, Direction::along(forward))?;
             let mut kept = Vec::new();
             for &entity in all {
                 self.edges += 1;
@@ -690,7 +690,7 @@ impl<'g> Arena<'g> {
         };
         let (first, _) = self.schema.steps(step);
         let some = &all[..all.len().min(TYPED)];
-        self.graph.prefetch(some, towards(first.1))?;
+        self.graph.prefetch(some, Direction::along(first.1))?;
         for &entity in some {
             if self.has_edge(entity, step)? {
                 return Ok(true);
@@ -703,14 +703,6 @@ impl<'g> Arena<'g> {
         let ((relation, forward), _) = self.schema.steps(step);
         let row = row(self.graph, entity, forward)?;
         Ok(!edges_by_relation(&row, relation).is_empty())
-    }
-}
-
-/// The direction in which edges are followed.
-fn towards(forward: bool) -> Direction {
-    match forward {
-        true => Direction::Outgoing,
-        false => Direction::Incoming,
     }
 }
 

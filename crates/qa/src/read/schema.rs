@@ -12,11 +12,9 @@
 use std::borrow::Cow;
 
 use hashbrown::{HashMap, HashSet};
-use wherefore_graph::{
-    Edge, EntityId, Graph, LiteralKind, RelationId, Summary, Term, edges_by_relation,
-};
+use wherefore_graph::{Edge, EntityId, Graph, LiteralKind, RelationId, Term, edges_by_relation};
 
-use super::far;
+use super::far::Counted;
 use super::lang::Lang;
 use crate::error::Result;
 use crate::logic::type_relations;
@@ -135,20 +133,25 @@ pub(super) struct Seen {
     pub(super) kinds: [usize; 4],
     domain: HashMap<ClassIx, usize>,
     range: HashMap<ClassIx, usize>,
-    joined: HashMap<(ClassIx, ClassIx), u32>,
+    joined: HashMap<(ClassIx, ClassIx), usize>,
+}
+
+/// Adds to a count; those of a service may be of any size.
+fn more(count: &mut usize, by: usize) {
+    *count = count.saturating_add(by);
 }
 
 impl Seen {
     /// Some triples whose heads and tails are of these classes.
     pub(super) fn add(&mut self, heads: &[ClassIx], tails: &[ClassIx], triples: usize) {
         for &head in heads {
-            *self.domain.entry(head).or_insert(0) += triples;
+            more(self.domain.entry(head).or_insert(0), triples);
             for &tail in tails {
-                *self.joined.entry((head, tail)).or_insert(0) += triples as u32;
+                more(self.joined.entry((head, tail)).or_insert(0), triples);
             }
         }
         for &tail in tails {
-            *self.range.entry(tail).or_insert(0) += triples;
+            more(self.range.entry(tail).or_insert(0), triples);
         }
     }
 }
@@ -178,10 +181,10 @@ pub(super) struct Schema {
 impl Schema {
     pub(super) fn new(graph: &dyn Graph, lang: &Lang) -> Result<Self> {
         let typed_by = type_relations(graph)?;
-        let counted = graph.service().map(|s| s.summary(&typed_by)).transpose()?;
+        let counted = Counted::of(graph, &typed_by)?;
         let is_untyped = match &counted {
             None => !has_classes(graph, &typed_by)?,
-            Some(summary) => !far::has_classes(summary),
+            Some(counted) => !counted.has_classes(),
         };
         let mut schema = Schema {
             is_untyped,
@@ -208,7 +211,7 @@ impl Schema {
             if !relation.is_silent {
                 let seen = match &counted {
                     None => schema.look_at(id, graph)?,
-                    Some(summary) => schema.counted(id, summary, graph, lang)?,
+                    Some(counted) => schema.counted(id, counted, lang)?,
                 };
                 schema.describe(&mut relation, id, seen);
             }
@@ -223,7 +226,7 @@ impl Schema {
         }
         match &counted {
             None => schema.read_instances(graph)?,
-            Some(summary) => schema.counted_around(summary, graph, lang)?,
+            Some(counted) => schema.counted_around(counted, lang)?,
         }
         for joins in schema.joins.values_mut() {
             joins.sort_by_key(|&(relation, count)| (std::cmp::Reverse(count), relation));
@@ -274,11 +277,11 @@ impl Schema {
     fn read_classes(
         &mut self,
         graph: &dyn Graph,
-        counted: Option<&Summary>,
+        counted: Option<&Counted<'_>>,
         lang: &Lang,
     ) -> Result<()> {
-        if let Some(summary) = counted {
-            self.counted_classes(summary, graph, lang)?;
+        if let Some(counted) = counted {
+            self.counted_classes(counted, lang)?;
         } else {
             for &relation in &self.typed_by.clone() {
                 for triple in graph.with_relation(relation)?.take(MAX_TYPED) {

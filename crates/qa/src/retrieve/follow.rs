@@ -88,13 +88,7 @@ fn layers(
         let back = |e: EntityId| e == topic || returns && before.binary_search(&e).is_ok();
         let mut layer = Vec::new();
         let mut only_back = Vec::new();
-        graph.prefetch(
-            &front,
-            match hop.forward {
-                true => Direction::Outgoing,
-                false => Direction::Incoming,
-            },
-        )?;
+        graph.prefetch(&front, Direction::along(hop.forward))?;
         for &entity in &front {
             let edges = if hop.forward {
                 graph.outgoing(entity)?

@@ -29,28 +29,31 @@ pub(super) fn unproved(answer: &Answer) -> Vec<String> {
     unproved.map(str::to_owned).collect()
 }
 
-/// What can be said.
+/// Words of a label by which it is looked for in a sentence, at most.
+const MOST_WORDS: usize = 40;
+
+/// What can be said. All of it takes as long as text and evidence are: files come from anybody.
+#[derive(Default)]
 struct Borne {
     words: HashSet<String>,
-    /// Normalised labels of things.
-    labels: Vec<String>,
-    /// Which labels a triple or a rationale joins.
+    /// The numbers of things, by their normalised labels.
+    labels: HashMap<String, usize>,
+    /// How many words the longest label has.
+    longest: usize,
+    /// Which things a triple joins.
     joined: HashSet<(usize, usize)>,
+    /// Which rationales speak of a thing.
+    used: HashMap<usize, HashSet<usize>>,
 }
 
 impl Borne {
     fn new(answer: &Answer, verified: &[Option<&Evidence>]) -> Self {
-        let mut borne = Self {
-            words: HashSet::new(),
-            labels: Vec::new(),
-            joined: HashSet::new(),
-        };
-        let mut places = HashMap::new();
+        let mut borne = Self::default();
         let mut ends = Vec::with_capacity(verified.len());
         for evidence in verified {
             let pair = evidence.map(|e| {
                 borne.add_words(&e.relation);
-                [&e.head, &e.tail].map(|label| borne.place(label, &mut places))
+                [&e.head, &e.tail].map(|label| borne.place(label))
             });
             if let Some([head, tail]) = pair {
                 borne.joined.extend([(head, tail), (tail, head)]);
@@ -61,14 +64,11 @@ impl Borne {
         for link in &answer.links {
             borne.add_words(&link.name);
         }
-        for given in &answer.answers {
+        for (number, given) in answer.answers.iter().enumerate() {
             borne.add_words(&given.name);
-            let of: HashSet<usize> = (given.rationale.iter())
-                .filter_map(|&i| *ends.get(i)?)
-                .flatten()
-                .collect();
-            for &a in &of {
-                borne.joined.extend(of.iter().map(|&b| (a, b)));
+            let of = given.rationale.iter().filter_map(|&i| *ends.get(i)?);
+            for thing in of.flatten() {
+                borne.used.entry(thing).or_default().insert(number);
             }
         }
         borne
@@ -79,14 +79,15 @@ impl Borne {
         self.words.extend(normal.split(' ').map(str::to_owned));
     }
 
-    fn place(&mut self, label: &str, places: &mut HashMap<String, usize>) -> usize {
+    fn place(&mut self, label: &str) -> usize {
         let normal = normalise(label);
-        if let Some(&place) = places.get(&normal) {
+        if let Some(&place) = self.labels.get(&normal) {
             return place;
         }
         self.add_words(label);
-        self.labels.push(normal.clone());
-        places.insert(normal, self.labels.len() - 1);
+        let words = normal.split(' ').count().min(MOST_WORDS);
+        self.longest = self.longest.max(words);
+        self.labels.insert(normal, self.labels.len());
         self.labels.len() - 1
     }
 
@@ -110,32 +111,41 @@ impl Borne {
         !strange && self.are_joined(&self.named(sentence))
     }
 
-    /// The things that a sentence names: of labels inside one another the longest.
+    /// The things that a sentence names: at each word, that of the longest label.
     fn named(&self, sentence: &str) -> Vec<usize> {
-        let mut rest = format!(" {} ", normalise(&without_possessives(sentence)));
-        let mut by_length: Vec<usize> = (0..self.labels.len()).collect();
-        by_length.sort_by_key(|&i| std::cmp::Reverse(self.labels[i].len()));
+        let words = tokens(sentence);
+        let words = words
+            .iter()
+            .map(|word| normalise(&sentence[word.start..word.bare_end]));
+        let words: Vec<String> = words.collect();
         let mut named = Vec::new();
-        for i in by_length {
-            let label = format!(" {} ", self.labels[i]);
-            if label.trim().is_empty() || !rest.contains(&label) {
-                continue;
+        let mut at = 0;
+        while at < words.len() {
+            let longest = self.longest.min(words.len() - at);
+            let found = (1..=longest)
+                .rev()
+                .find_map(|n| Some((n, *self.labels.get(&words[at..at + n].join(" "))?)));
+            if let Some((_, thing)) = found {
+                named.push(thing);
             }
-            rest = rest.replace(&label, " \u{0} ");
-            named.push(i);
+            at += found.map_or(1, |(n, _)| n);
         }
+        named.sort_unstable();
+        named.dedup();
         named
     }
 
     fn are_joined(&self, named: &[usize]) -> bool {
-        let is_joined =
-            |&a: &usize| (named.iter()).any(|&b| a != b && self.joined.contains(&(a, b)));
+        let in_one = |a: &usize, b: &usize| match (self.used.get(a), self.used.get(b)) {
+            (Some(a), Some(b)) => !a.is_disjoint(b),
+            _ => false,
+        };
+        let is_joined = |a: &usize| {
+            let joins = |b: &&usize| a != *b && (self.joined.contains(&(*a, **b)) || in_one(a, b));
+            named.iter().any(|b| joins(&b))
+        };
         named.len() < 2 || named.iter().all(is_joined)
     }
-}
-
-fn without_possessives(sentence: &str) -> String {
-    sentence.replace("'s ", " ").replace("’s ", " ")
 }
 
 /// The sentences of a text: a line's end ends one, as do `.`, `!` and `?` before a space and a
