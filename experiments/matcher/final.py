@@ -93,4 +93,5 @@ def main():
             save_file(tuned.published(), asked.out / f"{name}-{fold}.safetensors")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -85,15 +85,19 @@ class Encoder(nn.Module):
                                    for short, long in self.names.items() for part in ("weight", "bias")})
             self.layers.append(layer)
 
-    def forward(self, ids, side=None):
-        """Padding is id 0 at the end; the mean is over all tokens, [CLS] and [SEP] included."""
-        present = ids > 0
-        x = self.norm(self.words(ids) + self.place[:ids.shape[1]])
+    def states(self, ids, kind=0.0):
+        """A vector for each token; padding is id 0 at the end. `kind` is added to the word vectors."""
+        x = self.norm(self.words(ids) + self.place[:ids.shape[1]] + kind)
         x = F.dropout(x, self.drop, self.training)
-        mask = present[:, None, None, :]
+        mask = (ids > 0)[:, None, None, :]
         for layer in self.layers:
             x = layer(x, mask, self.drop)
-        w = present[..., None].to(x.dtype)
+        return x
+
+    def forward(self, ids, side=None):
+        """The mean is over all tokens, [CLS] and [SEP] included."""
+        x = self.states(ids)
+        w = (ids > 0)[..., None].to(x.dtype)
         return F.normalize((x * w).sum(1) / w.sum(1), dim=-1)
 
     def published(self):
