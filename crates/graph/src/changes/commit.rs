@@ -26,6 +26,8 @@ pub(crate) const COMMIT: &str = "changes.commit";
 const SLOT: usize = 32;
 /// Where each slot begins: in sectors of their own.
 const PLACES: [u64; 2] = [0, 4096];
+/// Bytes of the file.
+const LENGTH: usize = PLACES[1] as usize + SLOT;
 
 fn path_of(log: &Path) -> PathBuf {
     log.with_file_name(COMMIT)
@@ -51,7 +53,7 @@ fn decode(checksum: &str, slot: &[u8; SLOT]) -> Option<Position> {
     })
 }
 
-/// Both slots, and whether anything was ever written to them. What is missing is zeros.
+/// Both slots, and whether both are whole and were never written, or taken back.
 fn slots(path: &Path, checksum: &str) -> Result<Option<([Option<Position>; 2], bool)>> {
     let mut bytes = Vec::new();
     match File::open(path) {
@@ -61,7 +63,8 @@ fn slots(path: &Path, checksum: &str) -> Result<Option<([Option<Position>; 2], b
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(e) => return Err(Error::io("open", path)(e)),
     };
-    let is_blank = bytes.iter().all(|byte| *byte == 0);
+    // the file is written whole or not at all: a shorter one was cut by somebody else
+    let is_blank = bytes.len() == LENGTH && bytes.iter().all(|byte| *byte == 0);
     let slot = |place: u64| {
         let slot = bytes.get(place as usize..place as usize + SLOT)?;
         decode(checksum, slot.try_into().ok()?)
@@ -130,7 +133,7 @@ pub(super) fn replace(log: &Path, checksum: &str, at: Position) -> Result<()> {
     let path = path_of(log);
     let aside = path.with_extension("commit-part");
     let mut bytes = encode(checksum, at).to_vec();
-    bytes.resize(PLACES[1] as usize + SLOT, 0);
+    bytes.resize(LENGTH, 0);
     let mut file = File::create(&aside).map_err(Error::io("create", &aside))?;
     file.write_all(&bytes)
         .and_then(|()| file.sync_all())
@@ -189,7 +192,11 @@ mod tests {
         assert_eq!(read(&log, "g").unwrap(), Some(at(700)));
         // of another graph, or damaged: nobody knows
         assert!(read(&log, "h").is_err());
-        std::fs::write(&path, []).unwrap();
+        for cut in [vec![], vec![0; LENGTH - 1]] {
+            std::fs::write(&path, cut).unwrap();
+            assert!(read(&log, "g").is_err());
+        }
+        std::fs::write(&path, vec![0; LENGTH]).unwrap();
         assert_eq!(read(&log, "g").unwrap(), None);
         remove(&log).unwrap();
         remove(&log).unwrap();

@@ -51,7 +51,7 @@ pub use output::{ResultFormat, Written};
 pub(crate) use output::{write_received, write_received_triples};
 pub use oxrdf::{Term as RdfTerm, Triple as RdfTriple, Variable};
 pub(crate) use print::print;
-pub use scheme::{NAME_SCHEME, iri_name, name_iri};
+pub use scheme::{NAME_SCHEME, iri_name, name_iri, writable_iri};
 pub use spareval::QuerySolution;
 pub use worker::{Workers, run_worker};
 

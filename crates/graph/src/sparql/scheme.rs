@@ -16,6 +16,10 @@
 //! names, an IRI that itself begins with `name:` is written `name:%6Eame:…`: no name is written
 //! so, hence no name can be mistaken for it.
 
+use std::fmt::Write;
+
+use oxrdf::NamedNode;
+
 use crate::graph::Term;
 use crate::names::percent_decode;
 
@@ -38,16 +42,46 @@ pub fn name_iri(name: &str) -> String {
     iri.push_str(NAME_SCHEME);
     for (i, c) in name.chars().enumerate() {
         // two slashes in front would be a host
-        if c == '%' || is_forbidden(c) || (i == 0 && name.starts_with("//")) {
-            let mut bytes = [0; 4];
-            for byte in c.encode_utf8(&mut bytes).bytes() {
-                iri.push_str(&format!("%{byte:02X}"));
-            }
-        } else {
-            iri.push(c);
+        let host = i == 0 && name.starts_with("//");
+        match c == '%' || c == '#' || is_forbidden(c) || host {
+            true => percent_encode(c, &mut iri),
+            false => iri.push(c),
         }
     }
     iri
+}
+
+/// An IRI as it can stand between angle brackets: as it is, or with what no IRI can hold
+/// percent-encoded.
+///
+/// ```
+/// use wherefore_graph::sparql::writable_iri;
+/// assert_eq!(writable_iri("http://e/a"), "http://e/a");
+/// assert_eq!(writable_iri("http://e/50%<a b>%20%4"), "http://e/50%25%3Ca%20b%3E%20%254");
+/// // one fragment, and no sign for another within it
+/// assert_eq!(writable_iri("http://e#a#b"), "http://e#a%23b");
+/// ```
+pub fn writable_iri(iri: &str) -> String {
+    if NamedNode::new(iri).is_ok() {
+        return iri.to_owned();
+    }
+    let mut out = String::with_capacity(iri.len());
+    let fragment = iri.find('#').unwrap_or(iri.len());
+    for (at, c) in iri.char_indices() {
+        let next = iri.as_bytes().get(at + 1..at + 3);
+        let coded = next.is_some_and(|two| two.iter().all(u8::is_ascii_hexdigit));
+        match is_forbidden(c) || (c == '%' && !coded) || (c == '#' && at > fragment) {
+            true => percent_encode(c, &mut out),
+            false => out.push(c),
+        }
+    }
+    out
+}
+
+fn percent_encode(c: char, out: &mut String) {
+    for byte in c.encode_utf8(&mut [0; 4]).bytes() {
+        let _ = write!(out, "%{byte:02X}");
+    }
 }
 
 /// The name that an IRI stands for; `None` for IRIs that stand for no name.
@@ -81,7 +115,7 @@ fn is_forbidden(c: char) -> bool {
     c.is_control()
         || matches!(
             c,
-            ' ' | '<' | '>' | '"' | '{' | '}' | '[' | ']' | '|' | '\\' | '^' | '`' | '#'
+            ' ' | '<' | '>' | '"' | '{' | '}' | '[' | ']' | '|' | '\\' | '^' | '`'
         )
         || matches!(c, '\u{e000}'..='\u{f8ff}' | '\u{fdd0}'..='\u{fdef}' | '\u{fff0}'..='\u{ffff}')
         || c as u32 >= 0xe_0000
@@ -127,9 +161,18 @@ mod tests {
         #[test]
         fn every_name_has_one_valid_iri_and_comes_back(name in "(?s:.*)|[/:#%?\\[a|]{0,8}", other in "(?s:.*)") {
             let iri = name_iri(&name);
-            prop_assert!(oxrdf::NamedNode::new(iri.as_str()).is_ok(), "{}", iri);
+            prop_assert!(NamedNode::new(iri.as_str()).is_ok(), "{}", iri);
             prop_assert_eq!(name == other, iri == name_iri(&other));
             prop_assert_eq!(term_of(&iri), Term::Name(name));
+        }
+
+        #[test]
+        fn every_iri_with_a_scheme_can_be_written(rest in "(?s:.*)|[/:#%?\\[a|\u{7f}]{0,8}") {
+            // what follows two slashes is a host, which has rules of its own
+            let iri = format!("e:{}", rest.trim_start_matches('/'));
+            let written = writable_iri(&iri);
+            prop_assert!(NamedNode::new(written.as_str()).is_ok(), "{}", written);
+            prop_assert_eq!(percent_decode(&written), percent_decode(&iri));
         }
     }
 }

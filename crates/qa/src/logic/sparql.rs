@@ -24,7 +24,7 @@
 
 use std::fmt::Write;
 
-use wherefore_graph::sparql::name_iri;
+use wherefore_graph::sparql::{name_iri, writable_iri};
 use wherefore_graph::{Literal, LiteralKind, Term};
 
 use super::form::{Comparison, Extreme, Place, Rank};
@@ -577,7 +577,7 @@ fn moment(time: Moment) -> String {
 fn term(term: &Term) -> String {
     match term {
         Term::Name(name) => format!("<{}>", name_iri(name)),
-        Term::Iri(iri) => format!("<{}>", escaped_iri(iri)),
+        Term::Iri(iri) => format!("<{}>", writable_iri(iri)),
         // the binder lets no blank node through; a label would be a variable here
         Term::Blank(label) => format!("_:{label}"),
         Term::Literal(Literal { value, kind }) => {
@@ -596,43 +596,9 @@ fn term(term: &Term) -> String {
             let _ = match kind {
                 LiteralKind::Plain => Ok(()),
                 LiteralKind::Language(tag) => write!(out, "@{tag}"),
-                LiteralKind::Typed(datatype) => write!(out, "^^<{}>", escaped_iri(datatype)),
+                LiteralKind::Typed(datatype) => write!(out, "^^<{}>", writable_iri(datatype)),
             };
             out
         }
-    }
-}
-
-/// What an IRI between angle brackets cannot hold, percent-encoded.
-fn escaped_iri(iri: &str) -> String {
-    let mut out = String::with_capacity(iri.len());
-    let fragment = iri.find('#').unwrap_or(iri.len());
-    for (at, c) in iri.char_indices() {
-        let next = iri.as_bytes().get(at + 1..at + 3);
-        match c {
-            // a percent sign that encodes nothing
-            '%' if !next.is_some_and(|two| two.iter().all(u8::is_ascii_hexdigit)) => {
-                out.push_str("%25");
-            }
-            '#' if at > fragment => out.push_str("%23"),
-            '<' | '>' | '"' | '{' | '}' | '|' | '\\' | '^' | '`' | '\0'..=' ' => {
-                let _ = write!(out, "%{:02X}", u32::from(c));
-            }
-            c => out.push(c),
-        }
-    }
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::escaped_iri;
-
-    #[test]
-    fn what_an_iri_cannot_hold_is_encoded() {
-        let written = escaped_iri("http://e/50%<a b>%20%4");
-        assert_eq!(written, "http://e/50%25%3Ca%20b%3E%20%254");
-        // one fragment, and no sign for another within it
-        assert_eq!(escaped_iri("http://e#a#b"), "http://e#a%23b");
     }
 }

@@ -175,6 +175,8 @@ pub(crate) fn read_tokenizer(path: &Path) -> Result<Tokenizer> {
         path: path.to_owned(),
         reason,
     };
+    // the tokenizer's crate ends the program where what should be a decoder is no JSON
+    serde_json::from_slice::<Value>(&bytes).map_err(|error| bad(error.to_string()))?;
     let tokenizer = Tokenizer::from_bytes(bytes).map_err(|error| bad(error.to_string()))?;
     let processor = serde_json::to_value(tokenizer.get_post_processor());
     check_templates(&processor.map_err(|error| bad(error.to_string()))?).map_err(bad)?;
@@ -211,7 +213,15 @@ fn check_templates(processor: &Value) -> std::result::Result<(), String> {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::check_templates;
+    use super::{check_templates, read_tokenizer};
+
+    #[test]
+    fn a_decoder_that_is_no_json_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tokenizer.json");
+        std::fs::write(&path, r#"{"version": "1.0", "decoder": e}"#).unwrap();
+        assert!(read_tokenizer(&path).is_err());
+    }
 
     #[test]
     fn a_template_without_its_tokens_is_refused() {
