@@ -230,6 +230,9 @@ pub struct Limits {
     pub burst: u32,
     /// Different wrong API keys that one address may send within a minute; 0 means no limit.
     pub wrong_keys: usize,
+    /// Changes of a graph that may wait in its log; 0 means any number. Beyond, and beyond a
+    /// twentieth of its triples, the server folds them into the files, as `wherefore compact`.
+    pub pending_changes: u64,
     /// Seconds that requests have to end in when the server is stopped.
     pub shutdown_seconds: f64,
 }
@@ -276,6 +279,7 @@ impl Default for Limits {
             rate: 0.0,
             burst: 20,
             wrong_keys: 10,
+            pending_changes: 10_000,
             shutdown_seconds: 30.0,
         }
     }

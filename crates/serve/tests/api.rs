@@ -391,3 +391,45 @@ fn triples_come_and_go_with_a_key_that_may_write() {
     assert_eq!(served.post("/v1/triples", &change).status, 403);
     served.end();
 }
+
+#[test]
+fn many_changes_are_folded_into_the_files() {
+    let served = toy("[limits]\npending_changes = 3\n\
+         [[keys]]\nname = \"writer\"\nsha256 = \"ae3db19cd0df8b8f31a6b8d52225894af5e846760f64f4fc06ae858048a67df0\"\nwrite = true\n");
+    let headers = [
+        "content-type: application/json",
+        "authorization: Bearer wf-write",
+    ];
+    let add = |n: usize| {
+        let change = json!({ "format": "tsv", "add": format!("Fan {n}\tfan_of\tLou Seal\n") });
+        let reply = served.send(
+            "POST",
+            "/v1/triples",
+            &headers,
+            change.to_string().as_bytes(),
+        );
+        reply.json()["pending"].as_u64().unwrap()
+    };
+    let folded = || {
+        served
+            .log
+            .lock()
+            .unwrap()
+            .iter()
+            .any(|line| line.contains("folded in"))
+    };
+    let pending: Vec<u64> = (0..4).map(add).collect();
+    assert_eq!(pending, [1, 2, 3, 4]);
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while !folded() {
+        assert!(std::time::Instant::now() < until, "{:?}", served.log);
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    // the log is empty again, and nothing is lost
+    assert_eq!(add(4), 1);
+    let query =
+        "/v1/sparql?query=SELECT%28COUNT%28%2A%29AS%3Fn%29%7B%3Fs%3Cname%3Afan_of%3E%3Fo%7D";
+    let rows = served.send("GET", query, &headers[1..], b"").json();
+    assert_eq!(rows["results"]["bindings"][0]["n"]["value"], "5");
+    served.end();
+}

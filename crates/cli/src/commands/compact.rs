@@ -1,12 +1,11 @@
 //! `wherefore compact`: folds changes into the files of a graph, and has its index follow.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Mutex;
 
 use anyhow::Context;
 use serde::Serialize;
-use wherefore::index::{self, IndexOptions, Part};
-use wherefore::model::encode;
+use wherefore::index;
 use wherefore_graph::{LoadProgress, LoadStep, Store, compact};
 
 use crate::errors::Exit;
@@ -67,11 +66,15 @@ pub(crate) fn run(args: &Compact, output: &Output) -> anyhow::Result<Exit> {
         super::change::tell_cut(cut, output);
     }
     // also where nothing was folded in: a stopped run may have left the index behind
-    if !args.no_index {
-        follow(&args.graph, output)?;
-    }
     let store =
         Store::open(&args.graph).with_context(|| format!("cannot open the graph `{graph}`"))?;
+    if !args.no_index {
+        let left = index::follow(&store);
+        for (part, error) in left.with_context(|| format!("cannot index the graph `{graph}`"))? {
+            let text = format!("the index of {part} was left behind: {error}");
+            output.note("warning", &text);
+        }
+    }
     let report = Report {
         graph: &graph,
         changes: done.as_ref().map_or(0, |report| report.changes),
@@ -100,53 +103,4 @@ pub(crate) fn run(args: &Compact, output: &Output) -> anyhow::Result<Exit> {
         human(report.triples),
     ))?;
     Ok(Exit::Done)
-}
-
-/// Builds the parts of the index again that were there, with the encoders that made them.
-fn follow(graph: &Path, output: &Output) -> anyhow::Result<()> {
-    let store = Store::open(graph)?;
-    let stale: Vec<_> = (index::list(&store)?.into_iter())
-        .filter(|part| !part.current)
-        .collect();
-    let none = IndexOptions {
-        entities: false,
-        relations: false,
-        triples: false,
-        text: false,
-        ..IndexOptions::default()
-    };
-    for part in &stale {
-        let part = &part.report;
-        let options = match part.part {
-            Part::Entities => IndexOptions {
-                entities: true,
-                ..none.clone()
-            },
-            Part::Relations => IndexOptions {
-                relations: true,
-                ..none.clone()
-            },
-            Part::Triples => IndexOptions {
-                triples: true,
-                ..none.clone()
-            },
-            Part::Text => IndexOptions {
-                text: true,
-                ..none.clone()
-            },
-        };
-        // full text has no encoder, and needs none
-        let name = part.encoder.as_deref().unwrap_or("hashing");
-        match encode::open(name) {
-            Ok(encoder) => {
-                index::build(&store, &*encoder, &options, &|_| {})
-                    .with_context(|| format!("cannot index the graph `{}`", graph.display()))?;
-            }
-            Err(error) => {
-                let text = format!("the index of {} was left behind: {error}", part.part);
-                output.note("warning", &text);
-            }
-        }
-    }
-    Ok(())
 }

@@ -30,7 +30,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use wherefore_graph::Store;
-use wherefore_model::Encoder;
+use wherefore_model::{Encoder, encode};
 
 use crate::error::{Error, Result};
 use build::Build;
@@ -292,6 +292,29 @@ pub fn list(graph: &Store) -> Result<Vec<ListedPart>> {
         }
     }
     Ok(parts)
+}
+
+/// Builds the parts of an index again that are there and out of date, with the encoders that made
+/// them. Parts whose encoder cannot be opened are left behind, and given back with the reason.
+pub fn follow(graph: &Store) -> Result<Vec<(Part, wherefore_model::Error)>> {
+    let mut left = Vec::new();
+    for stale in list(graph)?.into_iter().filter(|part| !part.current) {
+        let part = stale.report.part;
+        let options = IndexOptions {
+            entities: part == Part::Entities,
+            relations: part == Part::Relations,
+            triples: part == Part::Triples,
+            text: part == Part::Text,
+            ..IndexOptions::default()
+        };
+        // full text has no encoder, and needs none
+        let name = stale.report.encoder.as_deref().unwrap_or("hashing");
+        match encode::open(name) {
+            Ok(encoder) => drop(build(graph, &*encoder, &options, &|_| {})?),
+            Err(error) => left.push((part, error)),
+        }
+    }
+    Ok(left)
 }
 
 /// Reads every file of the index and verifies its checksum; the first damaged one is the error.

@@ -52,7 +52,9 @@ pub(super) async fn change(
         let read = |text: &str, action| ChangeSet::parse(text, action, format, body.typed);
         let changes = read(&body.remove, Action::Remove)?.then(read(&body.add, Action::Add)?);
         let graph = app.engine.graph(body.graph.as_deref())?;
-        Ok(to_json(&graph.change(&changes)?))
+        let report = graph.change(&changes)?;
+        graph.fold(report.pending, app.config.limits.pending_changes, &app.log);
+        Ok(to_json(&report))
     };
     Ok(json_bytes(app.look(job).await?))
 }

@@ -7,6 +7,7 @@ mod overhear;
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use wherefore::config::LinkerConfig;
@@ -21,11 +22,15 @@ use wherefore::model::language::{self, Cached};
 use wherefore::verify::SigningKey;
 use wherefore::{Pipeline, PipelineConfig, Question};
 
+use crate::app::Log;
 use crate::config::{GraphConfig, ServeConfig};
 use crate::error::{Error, Result};
 use crate::problem::Problem;
 pub(crate) use ask::{Asked, Event};
 use overhear::Overheard;
+
+/// Memory that folding changes in keeps to, more or less.
+const FOLD_MEMORY: usize = 1 << 30;
 
 /// Questions that the sample graph answers.
 const TOY_EXAMPLES: [&str; 3] = [
@@ -59,6 +64,8 @@ pub(crate) struct Served {
     examples: OnceLock<Vec<String>>,
     pipelines: BTreeMap<String, Pipeline>,
     default_method: String,
+    /// Whether changes are being folded into the files.
+    folding: Arc<AtomicBool>,
     /// Where queries of strangers run; inside of this process if there are none.
     workers: Option<Arc<Workers>>,
     /// The folder of a sample that was unpacked; it goes when the graph goes.
@@ -135,6 +142,7 @@ impl Engine {
                     },
                     pipelines,
                     workers: workers.clone(),
+                    folding: Arc::default(),
                     _unpacked: unpacked,
                 },
             );
@@ -287,6 +295,51 @@ impl Served {
         *live.write().unwrap_or_else(PoisonError::into_inner) = next;
         Ok(report)
     }
+
+    /// Folds changes into the files in a thread of its own where too many wait: each one costs
+    /// memory, and time of every later one. One thread at a time.
+    pub(crate) fn fold(&self, pending: u64, most: u64, log: &Log) {
+        let Live::Store(live) = &self.live else {
+            return;
+        };
+        let store = live.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let most = match most {
+            0 => return,
+            most => most.max(store.counts().triples / 20),
+        };
+        if pending <= most || self.folding.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let (log, name, folding) = (log.clone(), self.name.clone(), self.folding.clone());
+        let told = log.clone();
+        let thread = std::thread::Builder::new().name("fold".into());
+        let started = thread.spawn(move || {
+            match fold(&store) {
+                Ok(lines) => {
+                    (lines.into_iter()).for_each(|l| told(&format!("graph `{name}`: {l}")))
+                }
+                Err(e) => told(&format!("graph `{name}`: changes stay in the log: {e}")),
+            }
+            folding.store(false, Ordering::Release);
+        });
+        if let Err(error) = started {
+            self.folding.store(false, Ordering::Release);
+            log(&format!("cannot fold changes in: {error}"));
+        }
+    }
+}
+
+/// Folds the changes of a graph into its files, has its index follow, and says so.
+fn fold(store: &Store) -> wherefore::Result<Vec<String>> {
+    let report = graph::compact(store.path(), FOLD_MEMORY, 1, &|_| {})?;
+    let left = wherefore::index::follow(&Store::open(store.path())?)?;
+    let folded = report.map(|r| {
+        let seconds = r.time.as_secs_f64();
+        format!("{} changes folded in, {seconds:.1} s", r.changes)
+    });
+    let left = left.into_iter();
+    let left = left.map(|(part, error)| format!("the index of {part} was left behind: {error}"));
+    Ok(folded.into_iter().chain(left).collect())
 }
 
 /// Where a graph comes from.
