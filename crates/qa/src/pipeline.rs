@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::link::{Link, Linker};
 use crate::organize::{Context, Form, Organizer};
 use crate::question::Question;
-use crate::reason::{Conclusion, Reasoner};
+use crate::reason::{Conclusion, Reasoner, form_of};
 use crate::retrieve::{Retriever, ScoredTriples};
 use crate::select::{Selection, Selector};
 use crate::verify::{Rules, link_reports, settle};
@@ -177,14 +177,11 @@ impl Pipeline {
         let mut conclusion = self.reasoner.reason(question, &context, graph)?;
         pass(Stage::Reasoned(&conclusion));
         let looked_at = conclusion.evidence.take();
-        let mut answer = settle(
-            question,
-            &links,
-            looked_at.as_ref().unwrap_or(&context.selection),
-            conclusion,
-            self.rules,
-            graph,
-        )?;
+        let looked_at = looked_at.as_ref().unwrap_or(&context.selection);
+        if conclusion.form.is_none() {
+            conclusion.form = form_of(&conclusion, looked_at, graph)?;
+        }
+        let mut answer = settle(question, &links, looked_at, conclusion, self.rules, graph)?;
         answer.llm.add(scored.llm);
         answer.unused_words = scored.unused;
         answer.alternatives = scored.alternatives;

@@ -286,6 +286,17 @@ fn known_forgeries_are_caught_without_a_digest() {
     });
     assert_eq!(
         reason,
+        "it is marked as computed, and the logical form gives entities"
+    );
+    let reason = forged(0, &|file| {
+        for part in ["logical_form", "reading", "sparql"] {
+            file.as_object_mut().unwrap().remove(part);
+        }
+        file["answers"][0]["name"] = "Atlantis".into();
+        file["answers"][0]["computed"] = true.into();
+    });
+    assert_eq!(
+        reason,
         "it is marked as computed, and the file does not say how"
     );
     let as_count = |file: &mut Value, number: &str| {
@@ -330,7 +341,10 @@ fn known_forgeries_are_caught_without_a_digest() {
         reason.starts_with("the logical form cannot be run"),
         "{reason}"
     );
-    let reason = forged(0, &|file| file["sparql"] = "ASK {}".into());
+    let reason = forged(0, &|file| {
+        file.as_object_mut().unwrap().remove("logical_form");
+        file["sparql"] = "ASK {}".into();
+    });
     assert!(reason.contains("no logical form"), "{reason}");
     let reason = forged(0, &|file| file["status"] = "abstained".into());
     assert!(reason.contains("abstained"), "{reason}");

@@ -441,9 +441,15 @@ mod tests {
         let graph = toy::graph();
         let similarity = PipelineConfig::of_method("similarity").unwrap();
         let question = Question::new("Who is the mascot of the San Francisco Giants?");
-        let answer = (similarity.build().unwrap())
+        let mut answer = (similarity.build().unwrap())
             .answer(&question, &graph, &mut ())
             .unwrap();
+        assert!(verify(&answer, &graph).unwrap().holds);
+        // proved by its paths alone
+        answer.logical_form = None;
+        answer.reading = None;
+        answer.sparql = None;
+        assert!(verify(&answer, &graph).unwrap().holds);
         let reason = |tamper: fn(&mut Answer)| {
             let mut answer = answer.clone();
             tamper(&mut answer);

@@ -314,11 +314,10 @@ impl Served {
         let told = log.clone();
         let thread = std::thread::Builder::new().name("fold".into());
         let started = thread.spawn(move || {
-            match fold(&store) {
-                Ok(lines) => {
-                    (lines.into_iter()).for_each(|l| told(&format!("graph `{name}`: {l}")))
-                }
-                Err(e) => told(&format!("graph `{name}`: changes stay in the log: {e}")),
+            let lines = fold(&store);
+            let lines = lines.unwrap_or_else(|e| vec![format!("changes stay in the log: {e}")]);
+            for line in lines {
+                told(&format!("graph `{name}`: {line}"));
             }
             folding.store(false, Ordering::Release);
         });
