@@ -419,3 +419,38 @@ fn how_much_and_how_many_ask_for_one_number() {
         assert_eq!(names(&answer), *wanted, "{question}: {told:?}");
     }
 }
+
+#[test]
+fn differences_shares_and_what_is_left_out_are_read() {
+    let (pipeline, graph) = (pipeline(), graph());
+    let read: &[(&str, &[&str])] = &[
+        ("How much longer is the Yare than the Wend?", &["220"]),
+        ("How much shorter is the Wend than the Yare?", &["220"]),
+        // of the larger one and the smaller one, in whatever order they are said
+        (
+            "What is the difference in population between Borea and Cania?",
+            &["7000"],
+        ),
+        (
+            "What is the difference between the areas of Delos and Arda?",
+            &["50"],
+        ),
+        ("What percentage of countries border Arda?", &["40"]),
+        // not France: what does not border it; except France: all but it
+        ("Which countries border Arda but not Delos?", &["Borea"]),
+        ("Which countries border Arda except Borea?", &["Cania"]),
+        // a name is not chosen from: the condition is on the countries
+        (
+            "Which countries border Arda and are larger than Cania?",
+            &["Borea"],
+        ),
+        (
+            "Which rivers are longer than the Zell but shorter than the Yare?",
+            &["Wend"],
+        ),
+    ];
+    for (text, wanted) in read {
+        let answer = ask(&pipeline, &graph, text);
+        assert_eq!(names(&answer), *wanted, "{text}: {:?}", answer.reading);
+    }
+}

@@ -86,6 +86,17 @@ impl Search<'_> {
                     unsure = 0.1;
                 }
             }
+            if to - from == 1 && self.is_operator(from) {
+                // `per` is the code of an airport for nobody who does not write it as one
+                let label = normalise(text);
+                let mut called = Vec::new();
+                for entity in entities {
+                    if normalise(&self.graph.entity_label(entity)?) == label {
+                        called.push(entity);
+                    }
+                }
+                entities = called;
+            }
             if !entities.is_empty() {
                 names.push(Named {
                     words: (from, to),
@@ -122,6 +133,13 @@ impl Search<'_> {
             self.one_name(named, found)?;
         }
         Ok(())
+    }
+
+    /// Whether a word in small letters is an operator by itself.
+    fn is_operator(&self, at: usize) -> bool {
+        let word = &self.words.all[at];
+        let capital = self.words.text[word.start..].starts_with(char::is_uppercase);
+        !capital && !self.lang.operators(&[&word.lower]).is_empty()
     }
 
     /// A name, once for each class of what it may mean.

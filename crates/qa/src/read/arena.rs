@@ -11,7 +11,7 @@ use wherefore_graph::{Direction, EntityId, Graph, RelationId, Term, edges_by_rel
 use super::phrases::Told;
 use super::schema::{ClassIx, Kind, Schema, Step, entity_kind, number_of, row};
 use crate::error::Result;
-use crate::logic::{Aggregate, Comparison};
+use crate::logic::{Aggregate, Comparison, Operator};
 
 /// The number of a node.
 pub(super) type Id = u32;
@@ -84,6 +84,8 @@ pub(super) enum Node {
     Const(u64),
     Count(Id),
     Of(Aggregate, Id, Measure),
+    /// Two numbers, calculated together.
+    Arithmetic(Operator, Id, Id),
     /// Whether there is a member.
     Any(Id),
     /// The members with what is told of each, in an order.
@@ -161,6 +163,10 @@ impl<'g> Arena<'g> {
                 let head = named(*a).or(named(*b)).or(head);
                 self.steps(*a, head, most, found);
                 self.steps(*b, head, most, found);
+            }
+            Node::Arithmetic(_, a, b) => {
+                self.steps(*a, None, most, found);
+                self.steps(*b, None, most, found);
             }
             Node::Or(a, b) | Node::Except(a, b) => {
                 self.steps(*a, head, most, found);
@@ -307,7 +313,9 @@ impl<'g> Arena<'g> {
             Node::Except(a, _) | Node::Top(a, ..) | Node::Where(a, ..) | Node::Table(a, ..) => {
                 of(a)
             }
-            Node::Const(_) | Node::Count(_) | Node::Of(..) => (none, Kind::Number),
+            Node::Const(_) | Node::Count(_) | Node::Of(..) | Node::Arithmetic(..) => {
+                (none, Kind::Number)
+            }
             Node::Any(_) => (none, Kind::Text),
         })
     }
@@ -630,6 +638,19 @@ impl<'g> Arena<'g> {
                     }
                 })
             }
+            Node::Arithmetic(operator, a, b) => match (self.number(*a)?, self.number(*b)?) {
+                (Some(Some(a)), Some(Some(b))) => {
+                    let value = match operator {
+                        Operator::Add => a + b,
+                        Operator::Subtract => a - b,
+                        Operator::Multiply => a * b,
+                        Operator::Divide => a / b,
+                    };
+                    Meaning::Number(Some(value).filter(|value| value.is_finite()))
+                }
+                (Some(_), Some(_)) => Meaning::Number(None),
+                _ => Meaning::Unknown,
+            },
             Node::Any(of) => match self.members(*of)? {
                 Some(all) => Meaning::Truth(!all.is_empty()),
                 None => Meaning::Unknown,

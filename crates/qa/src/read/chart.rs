@@ -80,6 +80,12 @@ pub(super) enum Cat {
     /// `at least 3 rivers`.
     CountThan(Comparison, Id, Id, Option<RelationId>),
     Not(Id),
+    /// `except X`.
+    Except(Id),
+    /// `how much longer`, and then of what.
+    Apart(bool, u8, Option<Id>),
+    /// `difference in population`.
+    Difference(RelationId),
     NotRelation(RelationId),
     NotFilter(Measure, Comparison, Id),
     /// `and X`, `or X`.

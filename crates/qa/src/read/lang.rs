@@ -39,6 +39,8 @@ struct File {
     participle_ends: Vec<String>,
     count: Vec<String>,
     share: Vec<String>,
+    difference: Vec<String>,
+    percentage: Vec<String>,
     idle: Vec<String>,
     between: Between,
     aggregates: Aggregates,
@@ -85,6 +87,7 @@ struct Logic {
     and: Vec<String>,
     or: Vec<String>,
     not: Vec<String>,
+    except: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -135,6 +138,12 @@ pub(super) enum Op {
     Or,
     /// `not`.
     Not,
+    /// `except`.
+    Except,
+    /// `how much`, `difference`.
+    Difference,
+    /// `percentage of`.
+    Percentage,
     /// `longest`: whether the greatest is meant, and the degree's number.
     Best(bool, u8),
     /// `most`, `highest`: by whatever follows.
@@ -286,6 +295,9 @@ impl Lang {
             (file.logic.and, Op::And),
             (file.logic.or, Op::Or),
             (file.logic.not, Op::Not),
+            (file.logic.except, Op::Except),
+            (file.difference, Op::Difference),
+            (file.percentage, Op::Percentage),
             (file.order.asc, Op::Order(false)),
             (file.order.desc, Op::Order(true)),
             (file.extreme.most, Op::Extreme(true)),

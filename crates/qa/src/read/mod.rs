@@ -3,6 +3,7 @@
 
 mod anchors;
 mod arena;
+mod arithmetic;
 mod chart;
 mod close;
 mod far;

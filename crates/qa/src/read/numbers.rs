@@ -178,6 +178,10 @@ impl Search<'_> {
                     is_number,
                 },
             ) => {
+                // of a name there is nothing to choose: `border Germany and are larger than Poland`
+                if self.is_named(*node) && !self.is_yes_no {
+                    return Ok(());
+                }
                 let is = comparative(*greater);
                 for (relation, rank) in self.degree(*degree, *node)? {
                     let by = Measure::of(relation);

@@ -75,7 +75,7 @@ impl Search<'_> {
             ) => {
                 made.push((Cat::With(true, *node), Vec::new()));
             }
-            (Op::And, Cat::FilterDegree { .. } | Cat::Not(_)) => {
+            (Op::And, Cat::FilterDegree { .. } | Cat::Not(_) | Cat::Except(_)) => {
                 made.push((other.clone(), Vec::new()));
             }
             (Op::And | Op::Or, Cat::Than(is, n)) => {
@@ -94,6 +94,32 @@ impl Search<'_> {
                 };
                 made.push((Cat::Not(node), Vec::new()));
             }
+            (
+                Op::Except,
+                Cat::Set {
+                    node, open: None, ..
+                },
+            ) => made.push((Cat::Except(*node), Vec::new())),
+            (Op::Difference | Op::Count, Cat::Op(Op::More(greater, degree))) => {
+                made.push((Cat::Apart(*greater, *degree, None), Vec::new()));
+            }
+            (Op::Difference, Cat::Relation(r)) => made.push((Cat::Difference(*r), Vec::new())),
+            (
+                Op::Difference,
+                Cat::Set {
+                    node, open: None, ..
+                },
+            ) => {
+                if let Node::Join((r, true), of) = *self.arena.node(*node) {
+                    self.difference(r, of, made)?;
+                }
+            }
+            (
+                Op::Percentage,
+                Cat::Set {
+                    node, open: None, ..
+                },
+            ) => self.percentage(*node, made)?,
             (Op::Not, Cat::Relation(r)) => made.push((Cat::NotRelation(*r), Vec::new())),
             (Op::Not, Cat::Filter(by, is, than)) => {
                 made.push((Cat::NotFilter(by.clone(), *is, *than), Vec::new()));

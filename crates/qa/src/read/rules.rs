@@ -237,7 +237,31 @@ impl Search<'_> {
             (Cat::Set { node, .. }, Cat::With(is_or, other)) => {
                 self.conjunction(*node, *is_or, *other, &mut made)?;
             }
-            (Cat::Set { node, .. }, Cat::Not(not)) => {
+            (Cat::Apart(greater, degree, None), Cat::Set { node, .. }) => {
+                if self.is_named(*node) {
+                    made.push((Cat::Apart(*greater, *degree, Some(*node)), Vec::new()));
+                }
+            }
+            (Cat::Apart(greater, degree, Some(of)), Cat::Set { node, .. }) => {
+                self.apart(*greater, *degree, *of, *node, &mut made)?;
+            }
+            (Cat::Difference(r), Cat::Set { node, .. }) => {
+                self.difference(*r, *node, &mut made)?;
+            }
+            (Cat::Set { node, .. }, Cat::Not(not) | Cat::Except(not)) => {
+                // of a name there is nothing to choose: `border Germany except France`
+                if self.is_named(*node) && !self.is_yes_no {
+                    return Ok(made);
+                }
+                let is_not = matches!(b.cat, Cat::Not(_));
+                if is_not && self.is_named(*not) {
+                    // `border Germany but not France`: do not border France
+                    if let Some(same) = self.likewise(*node, *not)? {
+                        let except = self.arena.add(Node::Except(*node, same))?;
+                        made.push((Cat::set(except), vec![(F::except, 1.0)]));
+                        return Ok(made);
+                    }
+                }
                 for (inside, mut own) in self.restrictions(*node, *not, None, false)? {
                     own.push((F::except, 1.0));
                     let except = self.arena.add(Node::Except(*node, inside))?;
@@ -441,6 +465,10 @@ impl Search<'_> {
         if gap == Gap::None || possessive {
             for (node, mut own) in self.restricted(*right, *left, open, true, beside)? {
                 own.push((F::bridge_left, 1.0));
+                if matches!(self.arena.node(*right), Node::And(..) | Node::Where(..)) {
+                    // `European countries that use the euro`: those that use it of these
+                    own.push((F::attached_far, 1.0));
+                }
                 made.push((Cat::set(node), own));
             }
         }

@@ -15,7 +15,9 @@ use crate::logic::{
 /// The form of a node.
 pub(super) fn form(arena: &Arena<'_>, id: Id) -> Result<Form> {
     Ok(match arena.node(id) {
-        Node::Const(_) | Node::Count(_) | Node::Of(..) => Form::Number(number(arena, id)?),
+        Node::Const(_) | Node::Count(_) | Node::Of(..) | Node::Arithmetic(..) => {
+            Form::Number(number(arena, id)?)
+        }
         Node::Any(of) => Form::Any(Box::new(set(arena, *of)?)),
         Node::Table(of, columns, order) => {
             let columns = columns.iter().map(|by| measure(arena, by));
@@ -102,7 +104,9 @@ fn set(arena: &Arena<'_>, id: Id) -> Result<Form> {
             Form::And(all)
         }
         Node::Table(of, ..) => set(arena, *of)?,
-        Node::Const(_) | Node::Count(_) | Node::Of(..) | Node::Any(_) => form(arena, id)?,
+        Node::Const(_) | Node::Count(_) | Node::Of(..) | Node::Arithmetic(..) | Node::Any(_) => {
+            form(arena, id)?
+        }
     })
 }
 
@@ -212,6 +216,10 @@ fn number(arena: &Arena<'_>, id: Id) -> Result<Number> {
         Node::Of(aggregate, of, by) => {
             let of = Box::new(operand(arena, *of)?);
             Number::Of(*aggregate, of, measure(arena, by)?)
+        }
+        Node::Arithmetic(operator, a, b) => {
+            let [a, b] = [number(arena, *a)?, number(arena, *b)?];
+            Number::Arithmetic(*operator, Box::new(a), Box::new(b))
         }
         Node::Const(bits) => Number::Constant(Constant::Bare(f64::from_bits(*bits).to_string())),
         _ => Number::Count(Box::new(operand(arena, id)?)),
