@@ -1,4 +1,4 @@
-//! Metrics, all together: answers, retrieval, rationales, logical forms, cost.
+//! Metrics, all together: answers, retrieval, rationales, logical forms, confidence, cost.
 //!
 //! ```text
 //! GoldQuestion + Observation ─► one row of values ─► Scores ─┬─► Metrics (means, intervals, groups)
@@ -8,6 +8,7 @@
 //! `docs/metrics.md` defines every metric and names the paper it follows.
 
 mod answers;
+mod confidence;
 mod cost;
 mod forms;
 mod layout;
@@ -27,6 +28,7 @@ use crate::error::{Error, Result};
 use crate::questions::GoldQuestion;
 
 pub use answers::{AnswerCounts, Matching, text_hit};
+pub use confidence::{Bin, Confidence};
 pub use cost::{Cost, Latency, LlmCost};
 pub use forms::{FormMatch, squeezed};
 use layout::{Families, Layout};
@@ -83,6 +85,7 @@ pub struct Scores {
     /// (hops, kind) of each cell of the table.
     cells: Vec<(Option<u32>, Option<String>)>,
     missing: usize,
+    confidence: BTreeMap<String, Confidence>,
     cost: Cost,
 }
 
@@ -135,6 +138,7 @@ impl Scores {
                     .flatten()
                     .map(|o| (&o.timings_ms, &o.llm)),
             ),
+            confidence: confidences(questions, observations),
             layout,
             options: options.clone(),
         })
@@ -167,6 +171,32 @@ pub fn evaluate(
     options: &Options,
 ) -> Result<Metrics> {
     Ok(Scores::new(questions, observations, options)?.metrics())
+}
+
+/// How confidences and right answers go together, by what counts as right.
+fn confidences(
+    questions: &[GoldQuestion],
+    observations: &[Option<Observation>],
+) -> BTreeMap<String, Confidence> {
+    let (mut exact, mut first) = (Vec::new(), Vec::new());
+    for (question, observed) in questions.iter().zip(observations) {
+        let Some(observed) = observed.as_ref().filter(|o| o.is_answered()) else {
+            continue;
+        };
+        let scores = observed.answers.iter().filter_map(|a| a.score);
+        let Some(confidence) = scores.reduce(f32::max).map(f64::from) else {
+            continue;
+        };
+        let counts = AnswerCounts::of(&question.answers, &observed.answers, Matching::Lenient);
+        exact.push((confidence, f64::from(u8::from(counts.exact()))));
+        first.push((confidence, counts.hit_at_1));
+    }
+    let named = [("exact_match", exact), ("hit@1", first)];
+    let told = named.into_iter().filter_map(|(name, rows)| {
+        let of = Confidence::of(rows, questions.len())?;
+        Some((name.to_owned(), of))
+    });
+    told.collect()
 }
 
 type Cell = (Option<u32>, Option<String>);

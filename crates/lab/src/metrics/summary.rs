@@ -6,6 +6,7 @@ use std::fmt;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::confidence::Confidence;
 use super::cost::{Cost, quantile};
 use super::layout::Layout;
 use super::{Scores, resample, table};
@@ -28,6 +29,9 @@ pub struct Metrics {
     /// How much of the questions the graph can answer at all, where a graph was looked at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coverage: Option<Coverage>,
+    /// How confidences and right answers go together, by what counts as right.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub confidence: BTreeMap<String, Confidence>,
     /// Time and language models.
     pub cost: Cost,
     /// How the intervals were made.
@@ -186,6 +190,7 @@ pub(super) fn summarise(scores: &Scores) -> Metrics {
         by_hops: by(&|cell| scores.cells[cell].0.map_or_else(unknown, |h| h.to_string())),
         by_kind: by(&|cell| scores.cells[cell].1.clone().unwrap_or_else(unknown)),
         coverage: None,
+        confidence: scores.confidence.clone(),
         cost: scores.cost.clone(),
         bootstrap: Bootstrap {
             resamples: options.resamples,

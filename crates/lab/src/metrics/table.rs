@@ -70,7 +70,28 @@ pub(super) fn render(metrics: &Metrics, f: &mut fmt::Formatter<'_>) -> fmt::Resu
     }
     groups("hops", &metrics.by_hops, f)?;
     groups("kind", &metrics.by_kind, f)?;
+    confidence(metrics, f)?;
     cost(metrics, f)
+}
+
+fn confidence(metrics: &Metrics, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    if metrics.confidence.is_empty() {
+        return Ok(());
+    }
+    writeln!(
+        f,
+        "\n{:<16}{:>9}{:>9}{:>9}{:>9}{:>20}",
+        "confidence", "answered", "ECE", "AUROC", "AURC", "coverage at 95%"
+    )?;
+    for (right, told) in &metrics.confidence {
+        let auroc = told.auroc.map_or("–".to_owned(), |a| format!("{a:.3}"));
+        writeln!(
+            f,
+            "{right:<16}{:>9}{:>9.3}{auroc:>9}{:>9.3}{:>20.3}",
+            told.answered, told.ece, told.aurc, told.coverage_at_95
+        )?;
+    }
+    Ok(())
 }
 
 fn cell(estimate: &Estimate) -> String {

@@ -14,7 +14,7 @@ use wherefore::graph::names::normalise;
 
 use crate::error::Result;
 use crate::harness::{Run, RunLine};
-use crate::metrics::{Comparison, Estimate, Group, Metrics, TopicSource, compare};
+use crate::metrics::{Comparison, Confidence, Estimate, Group, Metrics, TopicSource, compare};
 use crate::outcome::Outcome;
 use crate::questions::{GoldQuestion, Name};
 use network::Part;
@@ -67,6 +67,7 @@ pub fn html(runs: &[(String, Run)]) -> Result<String> {
     body += &charts(&shown);
     body += &figures(&shown, &comparisons);
     body += &outcomes(&shown);
+    body += &confidence(&shown);
     body += &cost(&shown);
     body += &questions(&shown);
     body += &settings(&shown);
@@ -297,6 +298,65 @@ fn outcomes(shown: &[Shown<'_>]) -> String {
         "<h2>Where questions are lost</h2>{}",
         stacked("outcomes", &Outcome::ALL.map(Outcome::text), &rows)
     )
+}
+
+/// Reliability and risk over coverage, where confidences are known.
+fn confidence(shown: &[Shown<'_>]) -> String {
+    let told: Vec<(&str, &Confidence)> = shown
+        .iter()
+        .filter_map(|s| Some((s.name, s.metrics.confidence.get("exact_match")?)))
+        .collect();
+    if told.is_empty() {
+        return String::new();
+    }
+    let mut out = String::from(
+        "<h2>Confidence</h2><p class=\"dim\">Right: the set of answers is exactly the gold one. \
+         The left chart is even where a confidence means what it says.</p>\
+         <div class=\"scroll\"><table><tr><th></th><th class=\"n\">answered</th>\
+         <th class=\"n\">calibration error</th><th class=\"n\">AUROC</th>\
+         <th class=\"n\">risk over coverage, area</th>\
+         <th class=\"n\">coverage at 95% precision</th></tr>",
+    );
+    for (name, c) in &told {
+        let _ = write!(
+            out,
+            "<tr><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{:.3}</td><td class=\"n\">{}</td>\
+             <td class=\"n\">{:.3}</td><td class=\"n\">{:.3}</td></tr>",
+            escape(name),
+            c.answered,
+            c.ece,
+            c.auroc.map_or("–".to_owned(), |a| format!("{a:.3}")),
+            c.aurc,
+            c.coverage_at_95
+        );
+    }
+    out += "</table></div>";
+    let tenths: Vec<f64> = (0..10).map(|i| f64::from(i) / 10.0).collect();
+    let labels: Vec<String> = tenths.iter().map(|t| format!("{:.2}", t + 0.05)).collect();
+    let promised = tenths.iter().map(|t| Some((t + 0.05, None))).collect();
+    let mut reliable = vec![("as promised".to_owned(), promised)];
+    let steps: Vec<f64> = (1..=10).map(|i| f64::from(i) / 10.0).collect();
+    let mut risks = Vec::new();
+    for (name, c) in &told {
+        let right = tenths.iter().map(|t| {
+            let bin = c.bins.iter().find(|bin| (bin.from - t).abs() < 1e-9)?;
+            Some((bin.right, None))
+        });
+        reliable.push(((*name).to_owned(), right.collect()));
+        let risk = steps.iter().map(|step| {
+            let reached = c
+                .curve
+                .iter()
+                .find(|(coverage, _)| *coverage >= step - 1e-9)?;
+            Some((reached.1, None))
+        });
+        risks.push(((*name).to_owned(), risk.collect()));
+    }
+    out += "<h3>Share that is right, by confidence</h3>";
+    out += &lines("share that is right, by confidence", &labels, &reliable);
+    out += "<h3>Share that is wrong, by how many of all questions are answered</h3>";
+    let labels: Vec<String> = steps.iter().map(|s| format!("{s:.1}")).collect();
+    out + &lines("risk by coverage", &labels, &risks)
 }
 
 fn cost(shown: &[Shown<'_>]) -> String {
