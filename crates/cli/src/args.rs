@@ -127,6 +127,7 @@ pub(crate) enum Command {
     Eval(Eval),
     Score(Score),
     Report(Report),
+    Calibrate(crate::commands::calibrate::Calibrate),
     Verify(Verify),
     Keygen(Keygen),
     Model(Model),

@@ -55,6 +55,7 @@ fn run(args: &Args) -> Exit {
         Command::Adapt(args) => commands::adapt::run(args, &output),
         Command::Label(args) => commands::label::run(args, &output),
         Command::Score(args) => commands::score::run(args, &output),
+        Command::Calibrate(args) => commands::calibrate::run(args, &output),
         Command::Report(args) => commands::report::run(args, &output),
         Command::Verify(args) => commands::verify::run(args, &output),
         Command::Keygen(args) => commands::keygen::run(args, &output),

@@ -9,6 +9,7 @@
 pub mod adapt;
 pub mod aside;
 pub mod aspects;
+pub mod calibrate;
 pub mod draft;
 mod error;
 pub mod forms;

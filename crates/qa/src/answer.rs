@@ -68,6 +68,9 @@ pub struct Answer {
     /// The steps that were taken, where the question was taken apart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<Trace>,
+    /// What the confidence was computed from, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub signals: BTreeMap<String, f32>,
     /// How the question was tied to the graph.
     pub links: Vec<LinkReport>,
     /// Milliseconds by stage.

@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::confidence::{CONFIDENCE_FILE, Calibration};
 use crate::error::{Error, Result};
 use crate::link::{Names, NamesConfig};
 use crate::organize::{Chains, ChainsConfig, TripleLines, TripleLinesConfig};
@@ -399,6 +400,34 @@ impl PipelineConfig {
         Ok(config)
     }
 
+    /// The checkpoint of the retriever, where it has one.
+    pub fn model(&self) -> Option<&Path> {
+        match &self.retrieve {
+            RetrieverConfig::QrGat(config)
+            | RetrieverConfig::DistanceMlp(config)
+            | RetrieverConfig::Pna(config) => Some(&config.model),
+            RetrieverConfig::RelationPlan(config) => Some(&config.model),
+            RetrieverConfig::Gnn2r(config) => Some(&config.model),
+            RetrieverConfig::Amar(config) => Some(&config.model),
+            RetrieverConfig::Read(config) => config.weights.as_deref(),
+            RetrieverConfig::Similarity(_) => None,
+        }
+    }
+
+    /// What tells how sure answers are: the checkpoint's own file, or for the reader the built-in
+    /// one. Answers of language models are as sure as their reasoner says.
+    fn calibration(&self) -> Result<Option<Calibration>> {
+        if self.reason.asks_model() {
+            return Ok(None);
+        }
+        let own = self.model().map(|model| model.join(CONFIDENCE_FILE));
+        match (own.filter(|path| path.exists()), &self.retrieve) {
+            (Some(path), _) => Calibration::load(&path).map(Some),
+            (None, RetrieverConfig::Read(_)) => Ok(Some(Calibration::of_reader().clone())),
+            (None, _) => Ok(None),
+        }
+    }
+
     /// Gives the retriever its checkpoint. False if it takes none.
     pub fn set_model(&mut self, model: &Path) -> bool {
         match &mut self.retrieve {
@@ -482,6 +511,7 @@ impl PipelineConfig {
             (None, None) => Err(Error::NoLanguageModel),
         };
         Ok(Pipeline {
+            calibration: self.calibration()?,
             rules: Rules {
                 ungrounded: self.ungrounded,
                 max_evidence: self.max_evidence.unwrap_or(Rules::MAX_EVIDENCE),

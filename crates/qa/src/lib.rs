@@ -5,6 +5,7 @@
 //! ```
 
 pub mod answer;
+pub mod confidence;
 pub mod config;
 mod error;
 mod ground;

@@ -6,6 +6,7 @@ use std::time::Instant;
 use wherefore_graph::Graph;
 
 use crate::answer::{Answer, Status};
+use crate::confidence::{Calibration, signals};
 use crate::error::Result;
 use crate::link::{Link, Linker};
 use crate::organize::{Context, Form, Organizer};
@@ -39,6 +40,8 @@ pub struct Pipeline {
     pub reasoner: Box<dyn Reasoner>,
     /// How conclusions become answers.
     pub rules: Rules,
+    /// How sure they are; as the reasoner says, where there is none.
+    pub calibration: Option<Calibration>,
 }
 
 /// Sees every value that passes from stage to stage: traces, web page and tests.
@@ -182,6 +185,10 @@ impl Pipeline {
             conclusion.form = form_of(&conclusion, looked_at, graph)?;
         }
         let mut answer = settle(question, &links, looked_at, conclusion, self.rules, graph)?;
+        answer.signals = signals(&answer, &scored.signals);
+        if let Some(calibration) = &self.calibration {
+            calibration.apply(&mut answer);
+        }
         answer.llm.add(scored.llm);
         answer.unused_words = scored.unused;
         answer.alternatives = scored.alternatives;

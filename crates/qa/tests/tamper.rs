@@ -149,7 +149,7 @@ fn tamper(value: &mut Value, random: &mut Random) -> &'static str {
                 (Some(n), 0) => json!(n + 1),
                 (Some(n), 1) => json!(n * 7 + 3),
                 (Some(n), _) => json!(n as f64 + 0.5),
-                (None, 0) => json!(number.as_f64().unwrap() * 0.5),
+                (None, 0) => json!(number.as_f64().unwrap() * 0.5 + 0.7),
                 (None, _) => json!(number.as_f64().unwrap() + 0.001),
             };
             *value = new;

@@ -13,6 +13,7 @@ use crate::output::Output;
 
 pub(crate) mod adapt;
 pub(crate) mod ask;
+pub(crate) mod calibrate;
 pub(crate) mod change;
 pub(crate) mod compact;
 pub(crate) mod demo;

@@ -398,6 +398,7 @@ impl Lesson for Run<'_> {
             RelationPlanConfig::default(),
         )?;
         let pipeline = Pipeline {
+            calibration: None,
             linker: Arc::new(Names::new(NamesConfig::default())?),
             retriever: Box::new(retriever),
             selector: Box::new(TopK::new(TopKConfig { k: 5000 })),

@@ -142,6 +142,11 @@ impl Proposal {
         !self.names_only() && !nothing
     }
 
+    /// Whether it was found by comparing the whole question with a way, and by no word of its own.
+    pub fn is_matched(&self) -> bool {
+        self.features[Feature::matched as usize] > 0.0
+    }
+
     /// Whether it is nothing but names of the question.
     pub fn names_only(&self) -> bool {
         is_names(&self.form)

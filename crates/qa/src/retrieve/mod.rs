@@ -62,6 +62,8 @@ pub struct ScoredTriples {
     pub alternatives: Vec<crate::answer::Alternative>,
     /// Why nothing was looked for, where the question says what the method does not read.
     pub refused: Option<String>,
+    /// What speaks for the answers and against them, by name, beside their scores.
+    pub signals: Vec<(&'static str, f32)>,
     /// Milliseconds by phase, where a method has phases.
     pub phases: Vec<(&'static str, f64)>,
     /// What a network did, where it was asked for.

@@ -215,6 +215,10 @@ impl Retriever for Read {
         let others = (readings.iter()).filter(|r| r.came != chosen.came && r.unused.is_empty());
         scored.alternatives = alternatives(others, graph)?;
         scored.unused = chosen.passed_over.clone();
+        scored.signals = vec![
+            ("matched", f32::from(u8::from(chosen.is_matched()))),
+            ("untyped", f32::from(u8::from(known.is_untyped()))),
+        ];
         Ok(scored)
     }
 }

@@ -1,0 +1,161 @@
+//! How sure an answer is: a probability, computed from what speaks for it.
+//!
+//! ```text
+//! p = 1 / (1 + exp(−(b + Σ w_s · x_s)))          the best answer; others keep their share of it
+//! ```
+//!
+//! | signal | what it is |
+//! |---|---|
+//! | `confidence` | ln(c / (1 − c)) of what the method itself says of its best answer |
+//! | `answers` | ln of how many answers there are |
+//! | `matched` | 1 where no word of the question names the relation ([`crate::read`]) |
+//! | `untyped` | 1 where the graph does not say what things are |
+//!
+//! Weights come from questions with answers (`wherefore calibrate`): the reader's are built in,
+//! those of a checkpoint lie in its folder as `confidence.toml`. A signal that a calibration does
+//! not name counts for nothing.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::LazyLock;
+
+use serde::{Deserialize, Serialize};
+
+use crate::answer::Answer;
+use crate::error::{Error, Result};
+
+/// The file's name in a checkpoint.
+pub const CONFIDENCE_FILE: &str = "confidence.toml";
+
+/// The longest file that is read.
+const MAX_BYTES: u64 = 64 << 10;
+/// Confidences are no nearer to 0 and 1 than this.
+const NEAREST: f32 = 1e-4;
+
+/// Weights of signals.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Calibration {
+    /// b.
+    pub bias: f32,
+    /// w by the names of signals.
+    pub weights: BTreeMap<String, f32>,
+}
+
+static READER: LazyLock<Calibration> = LazyLock::new(|| {
+    let read = toml::from_str(include_str!("read/confidence.toml"));
+    read.expect("a test reads the file")
+});
+
+impl Calibration {
+    /// That of the built-in reader.
+    pub fn of_reader() -> &'static Self {
+        &READER
+    }
+
+    /// Reads a file.
+    pub fn load(path: &Path) -> Result<Self> {
+        let bad = |reason: String| Error::Config(format!("`{}`: {reason}", path.display()));
+        let length = std::fs::metadata(path)
+            .map_err(Error::io("read", path))?
+            .len();
+        if length > MAX_BYTES {
+            return Err(bad(format!("{length} bytes are no calibration")));
+        }
+        let text = std::fs::read_to_string(path).map_err(Error::io("read", path))?;
+        let read: Self =
+            toml::from_str(&text).map_err(|e| bad(crate::config::toml_fault(&text, &e)))?;
+        let is_finite = read.bias.is_finite() && read.weights.values().all(|w| w.is_finite());
+        is_finite
+            .then_some(read)
+            .ok_or_else(|| bad("a weight is no number".into()))
+    }
+
+    /// The file's text.
+    pub fn to_toml(&self) -> String {
+        toml::to_string(self).expect("a table of numbers is TOML")
+    }
+
+    /// p.
+    pub fn probability(&self, signals: &BTreeMap<String, f32>) -> f32 {
+        let of = |(name, weight): (&String, &f32)| signals.get(name).map_or(0.0, |x| weight * x);
+        let logit = self.bias + self.weights.iter().map(of).sum::<f32>();
+        1.0 / (1.0 + (-logit).exp())
+    }
+
+    pub(crate) fn apply(&self, answer: &mut Answer) {
+        let given = answer.answers.iter().map(|a| a.confidence);
+        let Some(best) = given.reduce(f32::max).filter(|best| *best > 0.0) else {
+            return;
+        };
+        let sure = self.probability(&answer.signals);
+        for one in &mut answer.answers {
+            one.confidence = (one.confidence / best * sure).clamp(0.0, 1.0);
+        }
+    }
+}
+
+/// The signals of an answer: what every method has, and what this one adds.
+pub(crate) fn signals(answer: &Answer, own: &[(&'static str, f32)]) -> BTreeMap<String, f32> {
+    let given = answer.answers.iter().map(|a| a.confidence);
+    let Some(best) = given.reduce(f32::max) else {
+        return BTreeMap::new();
+    };
+    let best = best.clamp(NEAREST, 1.0 - NEAREST);
+    let all = [
+        ("confidence", (best / (1.0 - best)).ln()),
+        ("answers", (answer.answers.len() as f32).ln()),
+    ];
+    let all = all.iter().chain(own);
+    all.map(|(name, x)| ((*name).to_owned(), *x)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::answer::AnswerEntity;
+
+    #[test]
+    fn the_best_has_the_probability_and_others_their_share() {
+        let mut answer = Answer::default();
+        assert!(signals(&answer, &[("matched", 1.0)]).is_empty());
+        for confidence in [0.8, 0.4] {
+            answer.answers.push(AnswerEntity {
+                confidence,
+                ..AnswerEntity::default()
+            });
+        }
+        answer.signals = signals(&answer, &[("matched", 1.0)]);
+        // ln 4, ln 2 and 1
+        let weights = [("confidence", 1.0), ("answers", -2.0), ("unknown", 9.0)];
+        let calibration = Calibration {
+            bias: 0.5,
+            weights: weights.map(|(name, w)| (name.to_owned(), w)).into(),
+        };
+        calibration.apply(&mut answer);
+        // 0.5 + 1.386294 − 1.386294, and e^0.5 / (1 + e^0.5)
+        assert!((answer.answers[0].confidence - 0.622_459).abs() < 1e-5);
+        assert!((answer.answers[1].confidence - 0.311_230).abs() < 1e-5);
+        Calibration::of_reader().apply(&mut Answer::default());
+    }
+
+    #[test]
+    fn files_are_read_and_what_is_none_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(CONFIDENCE_FILE);
+        std::fs::write(&path, Calibration::of_reader().to_toml()).unwrap();
+        assert_eq!(&Calibration::load(&path).unwrap(), Calibration::of_reader());
+        for bad in [
+            "",
+            "bias = 1",
+            "bias = nan\nweights = {}",
+            "bias = 0\nweights = {}\nx = 1",
+        ] {
+            std::fs::write(&path, bad).unwrap();
+            assert!(Calibration::load(&path).is_err(), "{bad}");
+        }
+        std::fs::write(&path, vec![b'#'; 1 << 17]).unwrap();
+        let told = Calibration::load(&path).unwrap_err().to_string();
+        assert!(told.contains("no calibration"), "{told}");
+    }
+}
