@@ -166,12 +166,13 @@ fn solved(mut a: Vec<Vec<f64>>, mut b: Vec<f64>) -> Vec<f64> {
         let pivot = pivot.unwrap_or(i);
         a.swap(i, pivot);
         b.swap(i, pivot);
-        for row in i + 1..n {
-            let factor = a[row][i] / a[i][i];
-            for column in i..n {
-                a[row][column] -= factor * a[i][column];
-            }
-            b[row] -= factor * b[i];
+        let (above, below) = a.split_at_mut(i + 1);
+        let pivot = &above[i];
+        for (row, place) in below.iter_mut().zip(i + 1..) {
+            let factor = row[i] / pivot[i];
+            let cells = row.iter_mut().zip(pivot).skip(i);
+            cells.for_each(|(cell, x)| *cell -= factor * x);
+            b[place] -= factor * b[i];
         }
     }
     for i in (0..n).rev() {

@@ -190,7 +190,7 @@ mod tests {
             let covered = rows.iter().map(|r| r.0).filter_map(|t| {
                 let kept: Vec<_> = rows.iter().filter(|r| r.0 >= t).collect();
                 let good = kept.iter().filter(|r| r.1 == 1.0).count() as f64;
-                (good / kept.len() as f64 >= PRECISION).then(|| kept.len() as f64)
+                (good / kept.len() as f64 >= PRECISION).then_some(kept.len() as f64)
             });
             let covered = covered.fold(0.0, f64::max) / rows.len() as f64;
             prop_assert!((told.coverage_at_95 - covered).abs() < 1e-9);
