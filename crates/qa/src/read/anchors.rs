@@ -402,7 +402,9 @@ impl Search<'_> {
                 });
             }
             for (relation, cosine) in self.near.relations(&word.lower, self.schema)? {
-                if !self.is_within_reach(relation) {
+                let ranks = self.lang.is_superlative(&self.words.all[at].lower)
+                    && self.schema.relation(relation).kind.is_measure();
+                if ranks || !self.is_within_reach(relation) {
                     continue;
                 }
                 found.push(Anchor {

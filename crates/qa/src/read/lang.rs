@@ -37,6 +37,8 @@ struct File {
     present: Vec<String>,
     participles: Vec<String>,
     participle_ends: Vec<String>,
+    superlative_end: String,
+    no_superlatives: Vec<String>,
     count: Vec<String>,
     share: Vec<String>,
     difference: Vec<String>,
@@ -202,6 +204,8 @@ pub(super) struct Lang {
     polite: HashSet<String>,
     present: HashSet<String>,
     participles: HashSet<String>,
+    superlative_end: String,
+    no_superlatives: HashSet<String>,
     participle_ends: Vec<String>,
     pub(super) place_relations: Vec<String>,
     pub(super) years: HashSet<String>,
@@ -247,6 +251,8 @@ impl Lang {
             present: file.present.into_iter().collect(),
             participles: file.participles.into_iter().collect(),
             participle_ends: file.participle_ends,
+            superlative_end: file.superlative_end,
+            no_superlatives: file.no_superlatives.into_iter().collect(),
             place_relations: file
                 .place_relations
                 .iter()
@@ -361,6 +367,13 @@ impl Lang {
         known.into_iter().flatten().filter_map(said).collect()
     }
 
+    /// Whether a word is a superlative by its form.
+    pub(super) fn is_superlative(&self, word: &str) -> bool {
+        word.len() > self.superlative_end.len() + 2
+            && word.ends_with(&self.superlative_end)
+            && !self.no_superlatives.contains(word)
+    }
+
     /// Whether two words ask for an amount.
     pub(super) fn is_amount(&self, words: [&str; 2]) -> bool {
         self.amount.contains(&words.join(" "))
@@ -464,6 +477,17 @@ impl Lang {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn superlatives_are_known_by_their_form() {
+        let lang = english();
+        let said = ["steepest", "busiest", "forest", "west", "steep"];
+        let found: Vec<&str> = said
+            .into_iter()
+            .filter(|w| lang.is_superlative(w))
+            .collect();
+        assert_eq!(found, ["steepest", "busiest"]);
+    }
 
     #[test]
     fn the_language_file_is_sound_and_its_words_are_found() {
