@@ -84,8 +84,7 @@ impl Calibration {
     }
 
     pub(crate) fn apply(&self, answer: &mut Answer) {
-        let given = answer.answers.iter().map(|a| a.confidence);
-        let Some(best) = given.reduce(f32::max).filter(|best| *best > 0.0) else {
+        let Some(best) = best(answer).filter(|best| *best > 0.0) else {
             return;
         };
         let sure = self.probability(&answer.signals);
@@ -95,10 +94,15 @@ impl Calibration {
     }
 }
 
+/// What the method says of its best answer.
+fn best(answer: &Answer) -> Option<f32> {
+    let given = answer.answers.iter().map(|a| a.confidence);
+    given.reduce(f32::max)
+}
+
 /// The signals of an answer: what every method has, and what this one adds.
 pub(crate) fn signals(answer: &Answer, own: &[(&'static str, f32)]) -> BTreeMap<String, f32> {
-    let given = answer.answers.iter().map(|a| a.confidence);
-    let Some(best) = given.reduce(f32::max) else {
+    let Some(best) = best(answer) else {
         return BTreeMap::new();
     };
     let best = best.clamp(NEAREST, 1.0 - NEAREST);

@@ -311,7 +311,7 @@ fn confidence(shown: &[Shown<'_>]) -> String {
     }
     let mut out = String::from(
         "<h2>Confidence</h2><p class=\"dim\">Right: the set of answers is exactly the gold one. \
-         The left chart is even where a confidence means what it says.</p>\
+         The first chart is even where a confidence means what it says.</p>\
          <div class=\"scroll\"><table><tr><th></th><th class=\"n\">answered</th>\
          <th class=\"n\">calibration error</th><th class=\"n\">AUROC</th>\
          <th class=\"n\">risk over coverage, area</th>\

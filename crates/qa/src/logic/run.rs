@@ -177,6 +177,16 @@ impl<'a> Runner<'a> {
         })
     }
 
+    /// What the form comes to; none where that is too much, or takes too long.
+    pub fn run_within_limits(&mut self) -> Result<Option<Outcome>> {
+        match self.run() {
+            Ok(outcome) => Ok(Some(outcome)),
+            Err(Error::FormTooLarge { .. }) => Ok(None),
+            Err(error) if error.code() == "out-of-time" => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     /// What the form comes to. Where a service holds the graph, its sets are computed there.
     pub fn run(&mut self) -> Result<Outcome> {
         let plan = self.plan;

@@ -97,10 +97,7 @@ impl Search<'_> {
         let Node::Join(step, of) = *self.arena.node(last) else {
             return Ok(None);
         };
-        let (types, others) = (self.arena.types(of), self.arena.types(name));
-        let alike = types.is_empty() && others.is_empty()
-            || types.iter().any(|class| others.contains(class));
-        if !self.is_named(of) || !alike {
+        if !self.is_named(of) || !self.are_alike(of, name) {
             return Ok(None);
         }
         self.arena.add(Node::Join(step, name)).map(Some)

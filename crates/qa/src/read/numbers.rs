@@ -109,7 +109,7 @@ impl Search<'_> {
             ) => {
                 if self.arena.kind(*node) == Kind::Thing
                     && self.measures(*node, by)
-                    && (self.is_yes_no || !self.is_named(*node))
+                    && self.may_choose(*node)
                 {
                     let filtered = self.arena.filtered(*node, by.clone(), *is, *n)?;
                     made.push((Cat::set(filtered), Vec::new()));
@@ -179,7 +179,7 @@ impl Search<'_> {
                 },
             ) => {
                 // of a name there is nothing to choose: `border Germany and are larger than Poland`
-                if self.is_named(*node) && !self.is_yes_no {
+                if !self.may_choose(*node) {
                     return Ok(());
                 }
                 let is = comparative(*greater);

@@ -250,7 +250,7 @@ impl Search<'_> {
             }
             (Cat::Set { node, .. }, Cat::Not(not) | Cat::Except(not)) => {
                 // of a name there is nothing to choose: `border Germany except France`
-                if self.is_named(*node) && !self.is_yes_no {
+                if !self.may_choose(*node) {
                     return Ok(made);
                 }
                 let is_not = matches!(b.cat, Cat::Not(_));
@@ -570,6 +570,18 @@ impl Search<'_> {
         matches!(self.arena.node(node), Node::Ents(_))
     }
 
+    /// Whether a condition can say something of a set: it chooses among things, or the question is
+    /// whether a name meets it.
+    pub(super) fn may_choose(&self, node: Id) -> bool {
+        self.is_yes_no || !self.is_named(node)
+    }
+
+    /// Whether two sets may be of the same class.
+    pub(super) fn are_alike(&self, a: Id, b: Id) -> bool {
+        let (types, others) = (self.arena.types(a), self.arena.types(b));
+        types.is_empty() && others.is_empty() || types.iter().any(|t| others.contains(t))
+    }
+
     /// Whether a set is a class as it stands.
     pub(super) fn is_class(&self, node: Id) -> bool {
         matches!(self.arena.node(node), Node::Class(_))
@@ -586,9 +598,7 @@ impl Search<'_> {
     }
 
     pub(super) fn conjunction(&mut self, a: Id, is_or: bool, b: Id, made: &mut Made) -> Result<()> {
-        let (types, others) = (self.arena.types(a), self.arena.types(b));
-        let alike = self.arena.kind(a) == self.arena.kind(b)
-            && (types.is_empty() && others.is_empty() || types.iter().any(|t| others.contains(t)));
+        let alike = self.arena.kind(a) == self.arena.kind(b) && self.are_alike(a, b);
         if !alike || self.is_named(a) != self.is_named(b) && !self.is_choice(a) {
             if !is_or && !alike {
                 for (node, own) in self.restricted(a, b, None, false, false)? {

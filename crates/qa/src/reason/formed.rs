@@ -15,7 +15,7 @@ use std::time::Duration;
 use wherefore_graph::{EntityId, Graph, Hop, Step, Term};
 
 use super::{Candidate, Conclusion, RunForm};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::logic::{
     Constant, Form, Moment, Plan, Relation, RunLimits, Runner, entity_name, relation_name,
 };
@@ -131,11 +131,8 @@ fn told(form: &Form, wanted: &BTreeSet<EntityId>, graph: &dyn Graph) -> Result<O
     let Ok(mut runner) = Runner::new(&plan, graph, &limits) else {
         return Ok(None);
     };
-    let outcome = match runner.run() {
-        Ok(outcome) => outcome,
-        Err(Error::FormTooLarge { .. }) => return Ok(None),
-        Err(error) if error.code() == "out-of-time" => return Ok(None),
-        Err(error) => return Err(error),
+    let Some(outcome) = runner.run_within_limits()? else {
+        return Ok(None);
     };
     let own = plan.entities();
     let mut given = 0;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use wherefore_graph::{EntityId, Graph, Subgraph, Triple};
 
 use super::{FormAnswer, FormedAnswer, ScoredTriples};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::logic::{Form, Moment, Outcome, Plan, RunLimits, Runner};
 
 /// How sure an answer is that is reached through the form's own entities alone, against others: the
@@ -65,12 +65,9 @@ impl Running {
             let Ok(mut runner) = Runner::new(&plan, graph, &limits) else {
                 continue;
             };
-            let outcome = match runner.run() {
-                Ok(outcome) => outcome,
-                // too large or too slow: another one may do
-                Err(Error::FormTooLarge { .. }) => continue,
-                Err(error) if error.code() == "out-of-time" => continue,
-                Err(error) => return Err(error),
+            // too large or too slow: another one may do
+            let Some(outcome) = runner.run_within_limits()? else {
+                continue;
             };
             let mut came_to = CameTo {
                 computed: outcome.computed(),
