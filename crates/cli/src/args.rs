@@ -128,6 +128,7 @@ pub(crate) enum Command {
     Score(Score),
     Report(Report),
     Calibrate(crate::commands::calibrate::Calibrate),
+    Conformal(crate::commands::conformal::Conformal),
     Verify(Verify),
     Keygen(Keygen),
     Model(Model),
@@ -230,6 +231,12 @@ pub(crate) struct Ask {
     /// Take this reading of the question, as the answer numbers them (read)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) reading: Option<u32>,
+    #[command(flatten)]
+    pub(crate) wished: Wished,
+    /// Answer as many readings as it takes to have the right one among them this often, from 0 to 1,
+    /// by what `wherefore conformal` has seen of the graph (read)
+    #[arg(long, value_name = "SHARE", conflicts_with_all = ["reading", "precision"])]
+    pub(crate) coverage: Option<f32>,
     /// A file of words and the entities that they mean, between tabs; `-` for none
     #[arg(long, value_name = "FILE")]
     pub(crate) aliases: Option<PathBuf>,
@@ -261,6 +268,15 @@ pub(crate) struct Ask {
     pub(crate) llm: Llm,
     #[command(flatten)]
     pub(crate) consent: Consent,
+}
+
+/// How sure answers have to be.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Wished {
+    /// Refuse what is not sure enough for this share of answers to be right, from 0 to 1; 0 refuses
+    /// nothing that is found
+    #[arg(long, value_name = "SHARE")]
+    pub(crate) precision: Option<f32>,
 }
 
 /// Build a graph folder from files
@@ -673,6 +689,8 @@ pub(crate) struct Eval {
     /// Hide the gold topics: entities are to be found in the question
     #[arg(long)]
     pub(crate) linked: bool,
+    #[command(flatten)]
+    pub(crate) wished: Wished,
     /// Ask only the first questions
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,

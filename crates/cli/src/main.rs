@@ -56,6 +56,7 @@ fn run(args: &Args) -> Exit {
         Command::Label(args) => commands::label::run(args, &output),
         Command::Score(args) => commands::score::run(args, &output),
         Command::Calibrate(args) => commands::calibrate::run(args, &output),
+        Command::Conformal(args) => commands::conformal::run(args, &output),
         Command::Report(args) => commands::report::run(args, &output),
         Command::Verify(args) => commands::verify::run(args, &output),
         Command::Keygen(args) => commands::keygen::run(args, &output),

@@ -20,6 +20,12 @@ use crate::metrics::{AnswerCounts, Confidence, Matching, Observation};
 /// ρ.
 const RIDGE: f64 = 1.0;
 const ROUNDS: usize = 100;
+/// Precisions that thresholds are told for.
+const PRECISIONS: [f32; 12] = [
+    0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.97, 0.99,
+];
+/// A precision is known from at least so many answers.
+const FEWEST: f32 = 30.0;
 
 /// An answered question.
 #[derive(Clone, Debug)]
@@ -152,10 +158,39 @@ pub fn fit<'s>(samples: impl Iterator<Item = &'s Sample>) -> Result<Calibration>
         bias -= weight * mean / spread;
         told.insert((*name).clone(), (weight / spread) as f32);
     }
-    Ok(Calibration {
+    let mut calibration = Calibration {
         bias: bias as f32,
         weights: told,
-    })
+        precision: Vec::new(),
+    };
+    let sure = samples.iter().map(|s| {
+        let p = calibration.probability(&s.signals);
+        (p, s.right)
+    });
+    calibration.precision = precisions(sure.collect());
+    Ok(calibration)
+}
+
+/// For rising precisions, the least confidence at which all that is at least as sure comes to it:
+/// as few as possible are refused.
+fn precisions(mut answered: Vec<(f32, bool)>) -> Vec<[f32; 2]> {
+    answered.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let (mut asked, mut right) = (0.0, 0.0);
+    let mut reached: Vec<(f32, f32)> = Vec::new();
+    for group in answered.chunk_by(|a, b| a.0 == b.0) {
+        asked += group.len() as f32;
+        right += group.iter().filter(|(_, right)| *right).count() as f32;
+        if asked >= FEWEST {
+            reached.push((group[0].0, right / asked));
+        }
+    }
+    let mut told = Vec::new();
+    for wished in PRECISIONS {
+        // the last is the least sure
+        let found = reached.iter().rev().find(|(_, p)| *p >= wished);
+        told.extend(found.map(|(least, _)| [wished, *least]));
+    }
+    told
 }
 
 /// x of A x = b, A symmetric and positive: Gauss with the largest pivot.

@@ -10,6 +10,7 @@ pub mod adapt;
 pub mod aside;
 pub mod aspects;
 pub mod calibrate;
+pub mod conformal;
 pub mod draft;
 mod error;
 pub mod forms;

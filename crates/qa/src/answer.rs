@@ -15,6 +15,48 @@ pub enum Status {
     Abstained,
 }
 
+/// Why there is no answer, for programs; `reason` says it in words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Refusal {
+    /// Nothing in the question names anything of the graph.
+    NotLinked,
+    /// A word of the question says something that was not understood.
+    WordsNotUsed,
+    /// The graph does not say what is asked about the topic.
+    RelationAbsent,
+    /// What was found does not prove an answer, or is not sure enough.
+    EvidenceTooWeak,
+    /// Two methods come to different answers, and neither is sure enough.
+    RoutesContradict,
+    /// Time, calls or tokens were used up.
+    BudgetSpent,
+}
+
+impl Refusal {
+    /// All, in the order of the stages that refuse.
+    pub const ALL: [Self; 6] = [
+        Self::NotLinked,
+        Self::WordsNotUsed,
+        Self::RelationAbsent,
+        Self::EvidenceTooWeak,
+        Self::RoutesContradict,
+        Self::BudgetSpent,
+    ];
+
+    /// As it stands in JSON.
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::NotLinked => "not-linked",
+            Self::WordsNotUsed => "words-not-used",
+            Self::RelationAbsent => "relation-absent",
+            Self::EvidenceTooWeak => "evidence-too-weak",
+            Self::RoutesContradict => "routes-contradict",
+            Self::BudgetSpent => "budget-spent",
+        }
+    }
+}
+
 /// The reply to one question.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
@@ -25,6 +67,9 @@ pub struct Answer {
     /// Why there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// The same as a code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refusal: Option<Refusal>,
     /// The answers, best first.
     pub answers: Vec<AnswerEntity>,
     /// The answer in prose, where a language model wrote one.
@@ -53,6 +98,10 @@ pub struct Answer {
     /// Other ways to read the question, the likeliest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub alternatives: Vec<Alternative>,
+    /// Other answers to the same question, each with its own proof: of the other readings that
+    /// a promised coverage takes in, or of a method that contradicts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<Answer>,
     /// The answers as rows, where several things were asked of each.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub table: Option<Table>,
@@ -94,6 +143,9 @@ pub struct Alternative {
     pub number: usize,
     /// In words.
     pub reading: String,
+    /// Its share of all that the readings come to.
+    #[serde(default)]
+    pub share: f32,
     /// The logical form.
     pub logical_form: String,
     /// Words of the question that it does not use.

@@ -32,6 +32,10 @@ const MAX_BYTES: u64 = 64 << 10;
 /// Confidences are no nearer to 0 and 1 than this.
 const NEAREST: f32 = 1e-4;
 
+/// Answers are refused below this where nobody wishes for a precision: three of four such would be
+/// wrong.
+const LEAST: f32 = 0.25;
+
 /// Weights of signals.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -40,6 +44,9 @@ pub struct Calibration {
     pub bias: f32,
     /// w by the names of signals.
     pub weights: BTreeMap<String, f32>,
+    /// Precisions, rising, each with the least confidence that answers need to come to it together.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub precision: Vec<[f32; 2]>,
 }
 
 static READER: LazyLock<Calibration> = LazyLock::new(|| {
@@ -65,7 +72,8 @@ impl Calibration {
         let text = std::fs::read_to_string(path).map_err(Error::io("read", path))?;
         let read: Self =
             toml::from_str(&text).map_err(|e| bad(crate::config::toml_fault(&text, &e)))?;
-        let is_finite = read.bias.is_finite() && read.weights.values().all(|w| w.is_finite());
+        let numbers = read.weights.values().chain(read.precision.iter().flatten());
+        let is_finite = read.bias.is_finite() && numbers.copied().all(f32::is_finite);
         is_finite
             .then_some(read)
             .ok_or_else(|| bad("a weight is no number".into()))
@@ -83,6 +91,21 @@ impl Calibration {
         1.0 / (1.0 + (-logit).exp())
     }
 
+    /// The least confidence of an answer, by the precision that is wished for.
+    pub(crate) fn least(&self, precision: Option<f32>) -> Result<f32> {
+        match precision {
+            None => Ok(LEAST),
+            Some(0.0) => Ok(0.0),
+            Some(wished) => {
+                let found = self.precision.iter().find(|[p, _]| *p >= wished);
+                found.map(|[_, least]| *least).ok_or_else(|| {
+                    let most = self.precision.last().map_or(0.0, |[p, _]| *p);
+                    Error::NoSuchPrecision { wished, most }
+                })
+            }
+        }
+    }
+
     pub(crate) fn apply(&self, answer: &mut Answer) {
         let Some(best) = best(answer).filter(|best| *best > 0.0) else {
             return;
@@ -95,7 +118,7 @@ impl Calibration {
 }
 
 /// What the method says of its best answer.
-fn best(answer: &Answer) -> Option<f32> {
+pub(crate) fn best(answer: &Answer) -> Option<f32> {
     let given = answer.answers.iter().map(|a| a.confidence);
     given.reduce(f32::max)
 }
@@ -135,7 +158,14 @@ mod tests {
         let calibration = Calibration {
             bias: 0.5,
             weights: weights.map(|(name, w)| (name.to_owned(), w)).into(),
+            precision: vec![[0.5, 0.1], [0.9, 0.6]],
         };
+        assert_eq!(calibration.least(None).unwrap(), 0.25);
+        assert_eq!(calibration.least(Some(0.0)).unwrap(), 0.0);
+        assert_eq!(calibration.least(Some(0.51)).unwrap(), 0.6);
+        assert_eq!(calibration.least(Some(0.9)).unwrap(), 0.6);
+        let told = calibration.least(Some(0.95)).unwrap_err().to_string();
+        assert!(told.contains("0.9"), "{told}");
         calibration.apply(&mut answer);
         // 0.5 + 1.386294 − 1.386294, and e^0.5 / (1 + e^0.5)
         assert!((answer.answers[0].confidence - 0.622_459).abs() < 1e-5);

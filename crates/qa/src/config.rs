@@ -45,6 +45,10 @@ pub struct PipelineConfig {
     /// Triples that are handed out beside those of the rationales; 100 if nothing is said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_evidence: Option<usize>,
+    /// Share of answers that are to be right, where a question does not say it: less sure ones are
+    /// refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub precision: Option<f32>,
     /// How the question is tied to the graph.
     pub link: LinkerConfig,
     /// How triples are found and scored.
@@ -55,6 +59,9 @@ pub struct PipelineConfig {
     pub organize: OrganizerConfig,
     /// How answers are drawn from it.
     pub reason: ReasonerConfig,
+    /// Other methods that are asked too, in this order: method `auto`, even where there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub beside: Option<Vec<PipelineConfig>>,
 }
 
 /// A pipeline as a file says it.
@@ -64,11 +71,13 @@ struct Written {
     llm: Option<String>,
     ungrounded: Ungrounded,
     max_evidence: Option<usize>,
+    precision: Option<f32>,
     link: LinkerConfig,
     retrieve: RetrieverConfig,
     select: Option<SelectorConfig>,
     organize: OrganizerConfig,
     reason: Option<ReasonerConfig>,
+    beside: Option<Vec<PipelineConfig>>,
 }
 
 impl From<Written> for PipelineConfig {
@@ -78,11 +87,13 @@ impl From<Written> for PipelineConfig {
             llm: file.llm,
             ungrounded: file.ungrounded,
             max_evidence: file.max_evidence,
+            precision: file.precision,
             link: file.link,
             select: file.select.unwrap_or(usual.select),
             organize: file.organize,
             reason: file.reason.unwrap_or(usual.reason),
             retrieve: usual.retrieve,
+            beside: file.beside,
         }
     }
 }
@@ -229,7 +240,8 @@ impl Default for OrganizerConfig {
 }
 
 /// The methods that have a name.
-pub const METHODS: [&str; 14] = [
+pub const METHODS: [&str; 15] = [
+    "auto",
     "read",
     "amar",
     "similarity",
@@ -273,11 +285,13 @@ impl PipelineConfig {
             llm: None,
             ungrounded: Ungrounded::default(),
             max_evidence: None,
+            precision: None,
             link: LinkerConfig::default(),
             retrieve,
             select: SelectorConfig::TopK(TopKConfig { k }),
             organize: OrganizerConfig::default(),
             reason,
+            beside: None,
         }
     }
 
@@ -285,6 +299,10 @@ impl PipelineConfig {
     pub fn of_method(name: &str) -> Option<Self> {
         match name {
             name if name == Self::USUAL || FORMER_NAMES.contains(&name) => Some(Self::default()),
+            "auto" => Some(Self {
+                beside: Some(Vec::new()),
+                ..Self::default()
+            }),
             "amar" => Some(Self::around(RetrieverConfig::Amar(AmarConfig::default()))),
             "similarity" => Some(Self {
                 select: SelectorConfig::TopK(TopKConfig { k: 100 }),
@@ -393,7 +411,7 @@ impl PipelineConfig {
                 )));
             }
         };
-        config.set_model(model);
+        config.set_model(model)?;
         if let RetrieverConfig::Read(config) = &mut config.retrieve {
             config.matcher = description.encoder.name;
         }
@@ -428,9 +446,18 @@ impl PipelineConfig {
         }
     }
 
-    /// Gives the retriever its checkpoint. False if it takes none.
-    pub fn set_model(&mut self, model: &Path) -> bool {
-        match &mut self.retrieve {
+    /// Gives the retriever its checkpoint, or `auto` another method. False if it takes none.
+    pub fn set_model(&mut self, model: &Path) -> Result<bool> {
+        if let Some(beside) = &mut self.beside {
+            let other = Self::of_checkpoint(model)?;
+            match other.retrieve {
+                // the reader's own, adapted to a graph
+                RetrieverConfig::Read(_) => self.retrieve = other.retrieve,
+                _ => beside.push(other),
+            }
+            return Ok(true);
+        }
+        Ok(match &mut self.retrieve {
             RetrieverConfig::QrGat(config)
             | RetrieverConfig::DistanceMlp(config)
             | RetrieverConfig::Pna(config) => {
@@ -453,8 +480,8 @@ impl PipelineConfig {
                 config.weights = Some(model.to_owned());
                 true
             }
-            _ => false,
-        }
+            RetrieverConfig::Similarity(_) => false,
+        })
     }
 
     /// Reads a configuration.
@@ -468,10 +495,15 @@ impl PipelineConfig {
     }
 
     /// The same with answers from a language model: the reasoner is `single-call` unless it asks
-    /// one already.
+    /// one already. `auto` asks one after the others.
     pub fn set_llm(&mut self, name: impl Into<String>) {
         self.llm = Some(name.into());
-        if !self.reason.asks_model() {
+        if let Some(beside) = &mut self.beside {
+            if !beside.iter().any(Self::asks_model) {
+                let other = Self::of_method("llm+kg").expect("it is one of the methods");
+                beside.push(other);
+            }
+        } else if !self.reason.asks_model() {
             self.reason = ReasonerConfig::SingleCall(SingleCallConfig::default());
         }
     }
@@ -482,11 +514,16 @@ impl PipelineConfig {
             RetrieverConfig::RelationPlan(config) => config.planner == PlannerKind::Llm,
             _ => false,
         };
-        plans || self.reason.asks_model()
+        let beside = self.beside.iter().flatten().any(Self::asks_model);
+        plans || self.reason.asks_model() || beside
     }
 
     /// What language models may cost for a question, where one is asked.
     pub fn budget_mut(&mut self) -> Option<&mut Budget> {
+        let mut beside = self.beside.iter_mut().flatten();
+        if let Some(budget) = beside.find_map(Self::budget_mut) {
+            return Some(budget);
+        }
         match &mut self.reason {
             ReasonerConfig::SingleCall(config) => Some(&mut config.budget),
             ReasonerConfig::Steps(config) => Some(&mut config.budget),
@@ -505,12 +542,24 @@ impl PipelineConfig {
 
     /// Makes the parts around a language model that is open already.
     pub fn build_with(&self, model: Option<Arc<dyn LanguageModel>>) -> Result<Pipeline> {
-        let model = || match (&model, &self.llm) {
+        let open = || match (&model, &self.llm) {
             (Some(model), _) => Ok(Arc::clone(model)),
             (None, Some(name)) => Ok(language::open(name)?),
             (None, None) => Err(Error::NoLanguageModel),
         };
         Ok(Pipeline {
+            beside: (self.beside.iter().flatten())
+                .map(|other| {
+                    // one model for all
+                    let own = match other.asks_model() {
+                        true => Some(open()?),
+                        false => None,
+                    };
+                    other.build_with(own)
+                })
+                .collect::<Result<_>>()?,
+            is_costly: self.asks_model(),
+            precision: self.precision,
             calibration: self.calibration()?,
             rules: Rules {
                 ungrounded: self.ungrounded,
@@ -524,7 +573,7 @@ impl PipelineConfig {
                 RetrieverConfig::DistanceMlp(config) => Box::new(DistanceMlp::new(config)?),
                 RetrieverConfig::Pna(config) => Box::new(Pna::new(config)?),
                 RetrieverConfig::RelationPlan(config) => {
-                    Box::new(RelationPlan::new(config.clone(), model)?)
+                    Box::new(RelationPlan::new(config.clone(), open)?)
                 }
                 RetrieverConfig::Gnn2r(config) => Box::new(Gnn2r::new(config)?),
                 RetrieverConfig::Read(config) => Box::new(Read::new(config.clone())?),
@@ -569,11 +618,11 @@ impl PipelineConfig {
                 ReasonerConfig::Rationale(config) => Box::new(Rationale::new(config.clone())),
                 ReasonerConfig::SingleCall(config) => {
                     config.check()?;
-                    Box::new(SingleCall::new(config.clone(), model()?))
+                    Box::new(SingleCall::new(config.clone(), open()?))
                 }
                 ReasonerConfig::Steps(config) => {
                     config.check()?;
-                    Box::new(Steps::new(config.clone(), model()?)?)
+                    Box::new(Steps::new(config.clone(), open()?)?)
                 }
             },
         })

@@ -228,6 +228,39 @@ pub enum Error {
         limit: usize,
     },
 
+    /// The method's confidences are no probabilities.
+    #[error("a precision can only be wished for where confidences were fitted to known answers")]
+    NotCalibrated,
+
+    /// No threshold gives this precision.
+    #[error("no threshold is known for a precision of {wished}; the highest is {most}")]
+    NoSuchPrecision {
+        /// What was wished for.
+        wished: f32,
+        /// The highest that is known.
+        most: f32,
+    },
+
+    /// Nothing is known of how readings over the graph fare.
+    #[error("no coverage can be promised: nothing is known of how questions over this graph fare")]
+    NoConformal {
+        /// Its folder, where it has one.
+        graph: Option<PathBuf>,
+    },
+
+    /// No set of readings has this coverage.
+    #[error(
+        "a coverage of {wished} cannot be promised on this graph: of {questions} questions so many have no right reading that {most} is the most"
+    )]
+    NoSuchCoverage {
+        /// What was wished for.
+        wished: f32,
+        /// The most that can be promised.
+        most: f32,
+        /// Questions that this is known from.
+        questions: usize,
+    },
+
     /// Something is to be kept beside a graph that lies nowhere.
     #[error("the graph lies in no folder, so that nothing can be kept beside it")]
     NoGraphFolder,
@@ -271,6 +304,22 @@ impl Error {
             ),
             Error::EmptyQuestion => Some("write the question in quotes, for example `wherefore ask @toy 'Who is the mascot of the San Francisco Giants?'`".into()),
             Error::QuestionTooLong { .. } => Some("shorten the question".into()),
+            Error::NotCalibrated => Some(
+                "ask with the method `read`, or fit them with `wherefore calibrate`".into(),
+            ),
+            Error::NoSuchPrecision { most, .. } => Some(format!(
+                "ask with `--precision {most}` or less, or fit more questions with `wherefore calibrate`"
+            )),
+            Error::NoConformal { graph: Some(graph) } => Some(format!(
+                "run `wherefore conformal {}` once, best with `--questions FILE` of your own",
+                graph.display()
+            )),
+            Error::NoConformal { graph: None } => Some(
+                "make a graph folder with `wherefore load`: what is known is kept in it".into(),
+            ),
+            Error::NoSuchCoverage { most, .. } => {
+                Some(format!("ask with `--coverage {most}` or less"))
+            }
             Error::NoSuchTopic { near, .. } if near.is_empty() => None,
             Error::NoSuchTopic { near, .. } => Some(format!("near it are: {}", near.join(", "))),
             Error::NoLanguageModel => Some(
@@ -357,6 +406,10 @@ impl Error {
             Error::FormValue { .. } => "form-value",
             Error::FormTooLarge { .. } => "form-too-large",
             Error::FormTooLong { .. } => "form-too-long",
+            Error::NotCalibrated => "not-calibrated",
+            Error::NoSuchPrecision { .. } => "no-such-precision",
+            Error::NoConformal { .. } => "no-conformal",
+            Error::NoSuchCoverage { .. } => "no-such-coverage",
             Error::NoGraphFolder => "no-graph-folder",
             Error::FullText { .. } => "full-text",
         }

@@ -5,8 +5,10 @@
 //! ```
 
 pub mod answer;
+mod auto;
 pub mod confidence;
 pub mod config;
+pub mod conformal;
 mod error;
 mod ground;
 pub mod index;

@@ -1,20 +1,27 @@
 //! The whole way from question to checked answer.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use wherefore_graph::Graph;
 
-use crate::answer::{Answer, Status};
-use crate::confidence::{Calibration, signals};
-use crate::error::Result;
+use crate::answer::{Alternative, Answer, Refusal, Status};
+use crate::auto;
+use crate::confidence::{Calibration, best, signals};
+use crate::error::{Error, Result};
 use crate::link::{Link, Linker};
 use crate::organize::{Context, Form, Organizer};
 use crate::question::Question;
+use crate::read::computes;
 use crate::reason::{Conclusion, Reasoner, form_of};
 use crate::retrieve::{Retriever, ScoredTriples};
 use crate::select::{Selection, Selector};
 use crate::verify::{Rules, link_reports, settle};
+
+/// Other methods are begun within this time.
+const BESIDE: Duration = Duration::from_secs(2);
+/// From here on no language model is asked beside other methods.
+const SURE: f32 = 0.5;
 
 /// Five parts, a rule, and no state: the same pipeline answers any question over any graph.
 ///
@@ -42,6 +49,12 @@ pub struct Pipeline {
     pub rules: Rules,
     /// How sure they are; as the reasoner says, where there is none.
     pub calibration: Option<Calibration>,
+    /// Other pipelines that are asked beside it, in this order (method `auto`).
+    pub beside: Vec<Pipeline>,
+    /// It asks a language model: beside others, only where these come to nothing that is sure.
+    pub is_costly: bool,
+    /// Share of answers that are to be right, where a question does not say it.
+    pub precision: Option<f32>,
 }
 
 /// Sees every value that passes from stage to stage: traces, web page and tests.
@@ -98,15 +111,92 @@ impl Pipeline {
         observer: &mut dyn Observer,
     ) -> Result<Answer> {
         question.check()?;
+        let begun = Instant::now();
+        let least = self.least(question)?;
+        let (mut answer, within) = self.timed(question, graph, observer)?;
+        if let Some(coverage) = question.coverage.filter(|_| question.reading == 0) {
+            for number in within {
+                let other = Question {
+                    reading: number,
+                    coverage: None,
+                    ..question.clone()
+                };
+                let (other, _) = self.timed(&other, graph, &mut ())?;
+                if other.status == Status::Answered {
+                    answer.others.push(other);
+                }
+            }
+            if answer.status == Status::Abstained && !answer.others.is_empty() {
+                let mut first = answer.others.remove(0);
+                first.others = std::mem::take(&mut answer.others);
+                answer = first;
+            }
+            let these = match answer.others.len() {
+                0 => "this reading is".to_owned(),
+                others => format!("one of these {} readings is", others + 1),
+            };
+            answer.notes.push(format!(
+                "{these} right with a probability of at least {coverage}, over questions like those that `wherefore conformal` saw"
+            ));
+        } else if question.reading == 0 {
+            for beside in &self.beside {
+                let sure = best(&answer).is_some_and(|sure| sure >= least.max(SURE));
+                if auto::is_executed(&answer)
+                    || beside.is_costly && sure
+                    || answer.status == Status::Abstained && computes(&question.text)
+                {
+                    continue;
+                }
+                if begun.elapsed() > BESIDE {
+                    let note = "not all methods could be asked in time";
+                    answer.notes.push(note.into());
+                    break;
+                }
+                let (other, _) = beside.timed(question, graph, &mut ())?;
+                answer = auto::together(answer, other);
+            }
+            if best(&answer).is_some_and(|sure| sure < least) {
+                answer = too_unsure(answer, least);
+            }
+        }
+        let total = begun.elapsed().as_secs_f64() * 1e3;
+        answer.timings_ms.insert("total".into(), total);
+        observer.stage(Stage::Verified(&answer));
+        Ok(answer)
+    }
+
+    /// The least confidence of an answer.
+    fn least(&self, question: &Question) -> Result<f32> {
+        let calibration = match self.beside.is_empty() {
+            true => self.calibration.as_ref(),
+            false => Some(auto::joint()),
+        };
+        match (calibration, question.precision.or(self.precision)) {
+            (Some(calibration), wished) => calibration.least(wished),
+            (None, None | Some(0.0)) => Ok(0.0),
+            (None, Some(_)) => Err(Error::NotCalibrated),
+        }
+    }
+
+    /// This pipeline's own answer, however sure, and other readings that a coverage takes in.
+    fn timed(
+        &self,
+        question: &Question,
+        graph: &dyn Graph,
+        observer: &mut dyn Observer,
+    ) -> Result<(Answer, Vec<usize>)> {
         let mut clock = Clock::start();
-        let mut phases = Vec::new();
-        let mut answer = self.run(question, graph, observer, &mut clock, &mut phases)?;
+        let (mut phases, mut within) = (Vec::new(), Vec::new());
+        let mut seen = |scored: &mut ScoredTriples| {
+            phases.clone_from(&scored.phases);
+            within = std::mem::take(&mut scored.within);
+        };
+        let mut answer = self.run(question, graph, observer, &mut clock, &mut seen)?;
         clock.lap("verify");
         answer.timings_ms = clock.timings();
         let phases = phases.into_iter().map(|(phase, ms)| (phase.to_owned(), ms));
         answer.timings_ms.extend(phases);
-        observer.stage(Stage::Verified(&answer));
-        Ok(answer)
+        Ok((answer, within))
     }
 
     fn run(
@@ -115,7 +205,7 @@ impl Pipeline {
         graph: &dyn Graph,
         observer: &mut dyn Observer,
         clock: &mut Clock,
-        phases: &mut Vec<(&'static str, f64)>,
+        seen: &mut dyn FnMut(&mut ScoredTriples),
     ) -> Result<Answer> {
         let mut pass = |stage: Stage<'_>| {
             clock.lap(stage.name());
@@ -123,11 +213,12 @@ impl Pipeline {
             // what the observer does is not the stage's time
             clock.last = Instant::now();
         };
-        let abstain = |reason: &str, links: &[Link]| -> Result<Answer> {
+        let abstain = |refusal: Refusal, reason: &str, links: &[Link]| -> Result<Answer> {
             Ok(Answer {
                 question: question.text.clone(),
                 status: Status::Abstained,
                 reason: Some(reason.to_owned()),
+                refusal: Some(refusal),
                 links: link_reports(links, graph)?,
                 ..Answer::default()
             })
@@ -144,16 +235,16 @@ impl Pipeline {
                     near.join(", ")
                 ),
             };
-            return abstain(&reason, &links);
+            return abstain(Refusal::NotLinked, &reason, &links);
         }
-        let scored = self.retriever.retrieve(question, &links, graph)?;
+        let mut scored = self.retriever.retrieve(question, &links, graph)?;
         pass(Stage::Retrieved(&scored));
-        phases.clone_from(&scored.phases);
-        if let Some(reason) = &scored.refused {
+        seen(&mut scored);
+        if let Some((refusal, reason)) = &scored.refused {
             return Ok(Answer {
                 unused_words: scored.unused,
                 alternatives: scored.alternatives,
-                ..abstain(reason, &links)?
+                ..abstain(*refusal, reason, &links)?
             });
         }
         // a count of nothing has no triples
@@ -168,12 +259,13 @@ impl Pipeline {
             } else {
                 "the graph says nothing about the topic"
             };
-            return abstain(reason, &links);
+            return abstain(Refusal::RelationAbsent, reason, &links);
         }
         let selection = self.selector.select(&scored)?;
         pass(Stage::Selected(&selection));
         if selection.triples.is_empty() && !formed {
-            return abstain("no fact near the topic bears on the question", &links);
+            let reason = "no fact near the topic bears on the question";
+            return abstain(Refusal::RelationAbsent, reason, &links);
         }
         let context = self.organizer.organize(question, &selection, graph)?;
         pass(Stage::Organized(&context));
@@ -196,6 +288,57 @@ impl Pipeline {
             answer.chains = context.lines.into_iter().map(|line| line.text).collect();
         }
         Ok(answer)
+    }
+}
+
+/// A refusal in place of an answer that is not sure enough; what was read is offered.
+fn too_unsure(answer: Answer, least: f32) -> Answer {
+    let sure = best(&answer).unwrap_or(0.0);
+    let contradicted = answer.signals.get("contradicted").is_some_and(|x| *x > 0.0);
+    let read = match &answer.reading {
+        Some(reading) => format!("`{reading}`"),
+        None => "the best answer".to_owned(),
+    };
+    let percent = |x: f32| format!("{:.0}%", 100.0 * x);
+    let (refusal, why) = match contradicted {
+        true => (
+            Refusal::RoutesContradict,
+            "two methods contradict each other, and ",
+        ),
+        false => (Refusal::EvidenceTooWeak, ""),
+    };
+    let reason = format!(
+        "{why}{read} would be right with {}; answers are given from {} on",
+        percent(sure),
+        percent(least)
+    );
+    let mut alternatives = answer.alternatives;
+    if let (Some(reading), Some(form)) = (&answer.reading, &answer.logical_form) {
+        alternatives.insert(
+            0,
+            Alternative {
+                number: 1,
+                reading: reading.clone(),
+                share: sure,
+                logical_form: form.clone(),
+                unused_words: Vec::new(),
+            },
+        );
+    }
+    Answer {
+        question: answer.question,
+        status: Status::Abstained,
+        reason: Some(reason),
+        refusal: Some(refusal),
+        unused_words: answer.unused_words,
+        alternatives,
+        others: answer.others,
+        signals: answer.signals,
+        links: answer.links,
+        timings_ms: answer.timings_ms,
+        llm: answer.llm,
+        notes: answer.notes,
+        ..Answer::default()
     }
 }
 

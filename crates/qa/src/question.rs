@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 pub const MAX_QUESTION_BYTES: usize = 8192;
 
 /// A question as it was asked.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Question {
     /// What the asker calls it; empty for a question typed by hand.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -22,6 +22,14 @@ pub struct Question {
     /// Which of the question's readings is meant, counted from 1; 0 where nobody said.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub reading: usize,
+    /// How many of the answers that are given are to be right, as a share: less sure ones are
+    /// refused. 0 has all answered; none: answers that are more likely wrong by far are refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub precision: Option<f32>,
+    /// How often the right reading is to be among those that are answered, as a share: as many are
+    /// as that takes on this graph ([`crate::conformal`]).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub coverage: Option<f32>,
 }
 
 fn is_zero(n: &usize) -> bool {
@@ -55,6 +63,15 @@ impl Question {
         }
         if !self.text.contains(char::is_alphanumeric) {
             return Err(Error::EmptyQuestion);
+        }
+        for (name, value) in [("precision", self.precision), ("coverage", self.coverage)] {
+            if let Some(value) = value.filter(|v| !(0.0..1.0).contains(v)) {
+                return Err(Error::BadSetting {
+                    name,
+                    value: value.to_string(),
+                    wanted: "a share from 0 to below 1",
+                });
+            }
         }
         Ok(())
     }

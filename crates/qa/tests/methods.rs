@@ -76,8 +76,10 @@ fn every_method_answers_with_verified_evidence() {
         let mut config = PipelineConfig::from_toml(file).unwrap();
         let place = tempfile::tempdir().unwrap();
         // the reader has its weights
-        let trained =
-            method != "read" && config.set_model(&untrained(method, &place.path().join("model")));
+        let trained = method != "read"
+            && config
+                .set_model(&untrained(method, &place.path().join("model")))
+                .unwrap();
         let answer = ask(&config, "Who is the mascot of the San Francisco Giants?");
         assert_eq!(answer.status, Status::Answered, "{method}");
         // what a network says that has learned nothing is right only in form

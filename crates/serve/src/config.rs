@@ -383,7 +383,7 @@ impl MethodConfig {
             (None, None, None) => PipelineConfig::default(),
         };
         if let Some(model) = &self.model
-            && !config.set_model(model)
+            && !config.set_model(model)?
         {
             return Err(bad("this method takes no checkpoint".into()));
         }

@@ -96,6 +96,8 @@ struct AskArguments {
     topics: Vec<String>,
     #[serde(default)]
     reading: usize,
+    precision: Option<f32>,
+    coverage: Option<f32>,
     top_k: Option<usize>,
 }
 
@@ -325,6 +327,8 @@ impl App {
         caller.allow(self, Scope::Ask, arguments.graph.as_deref())?;
         let mut question = Question::new(arguments.question).about(arguments.topics);
         question.reading = arguments.reading;
+        question.precision = arguments.precision;
+        question.coverage = arguments.coverage;
         self.check_question(&question)?;
         Ok(Asked {
             question,
@@ -430,6 +434,23 @@ fn tools() -> Value {
                 "description": "Which of the question's readings is meant, as `alternatives` of an earlier answer number them",
             },
         });
+        for (name, about) in [
+            (
+                "precision",
+                "Share of answers that are to be right: less sure ones are refused; 0 has all answered",
+            ),
+            (
+                "coverage",
+                "How often the right reading is to be among those that are answered, after `wherefore conformal`",
+            ),
+        ] {
+            properties[name] = json!({
+                "type": "number",
+                "minimum": 0,
+                "exclusiveMaximum": 1,
+                "description": about,
+            });
+        }
         for (name, schema) in more {
             properties[*name] = schema.clone();
         }

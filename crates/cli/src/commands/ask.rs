@@ -37,6 +37,8 @@ pub(crate) fn run(args: &Ask, output: &Output) -> anyhow::Result<Exit> {
     language::configure(&args.llm, &mut set(args, named)?)?;
     let mut question = Question::new(question(args)?).about(&args.topics);
     question.reading = args.reading.map_or(0, |n| n as usize);
+    question.precision = args.wished.precision;
+    question.coverage = args.coverage;
     // before the graph is opened: it may be large
     question.check()?;
     if args.sign.is_some() && !output.json {
@@ -238,6 +240,15 @@ pub(crate) fn written(answer: &Answer, output: &Output) -> String {
         if !because.is_empty() {
             text += &format!("\nbecause\n{because}");
         }
+    }
+    for other in &answer.others {
+        let read = match &other.reading {
+            Some(reading) => format!("or, read as {}", shown(reading)),
+            None => "or, by another method".to_owned(),
+        };
+        let some = &other.answers[..other.answers.len().min(SHOWN_ANSWERS)];
+        text += &format!("\n{}\n{}", output.bold(&read), answers(some, output));
+        text += &because(other, some, output);
     }
     text += &readings(answer, output);
     text + "\n" + &output.dim(&footer(answer)) + "\n"

@@ -46,6 +46,7 @@ pub(crate) fn run_eval(args: &Eval, output: &Output) -> anyhow::Result<Exit> {
                 output,
             )?;
             language::configure(&args.llm, &mut config)?;
+            config.precision = args.wished.precision.or(config.precision);
             let asked = choose(args, &all, args.seed);
             one_run(
                 args,

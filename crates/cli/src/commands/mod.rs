@@ -16,6 +16,7 @@ pub(crate) mod ask;
 pub(crate) mod calibrate;
 pub(crate) mod change;
 pub(crate) mod compact;
+pub(crate) mod conformal;
 pub(crate) mod demo;
 pub(crate) mod diff;
 pub(crate) mod eval;
@@ -96,7 +97,7 @@ fn pipeline_config(
         (None, None, None) => PipelineConfig::default(),
     };
     if let Some(model) = model
-        && !config.set_model(model)
+        && !config.set_model(model)?
     {
         return Err(UserError {
             code: "usage",

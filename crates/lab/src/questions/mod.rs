@@ -172,10 +172,9 @@ impl GoldQuestion {
     /// The question as the pipeline takes it, topics to be linked.
     pub fn without_topics(&self) -> Question {
         Question {
-            reading: 0,
             id: self.id.clone(),
             text: self.question.clone(),
-            topics: Vec::new(),
+            ..Question::default()
         }
     }
 }

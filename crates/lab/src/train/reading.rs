@@ -277,7 +277,7 @@ pub(crate) fn right(reading: &Proposal, question: &GoldQuestion, graph: &dyn Gra
 }
 
 /// F1 of what a reading comes to.
-fn agreement(reading: &Proposal, gold: &[Name], graph: &dyn Graph) -> Result<f64> {
+pub(crate) fn agreement(reading: &Proposal, gold: &[Name], graph: &dyn Graph) -> Result<f64> {
     let predicted = match &reading.came {
         Came::Entities(all) if all.len() <= MAX_ANSWERS => all
             .iter()

@@ -399,6 +399,9 @@ impl Lesson for Run<'_> {
         )?;
         let pipeline = Pipeline {
             calibration: None,
+            beside: Vec::new(),
+            is_costly: false,
+            precision: None,
             linker: Arc::new(Names::new(NamesConfig::default())?),
             retriever: Box::new(retriever),
             selector: Box::new(TopK::new(TopKConfig { k: 5000 })),

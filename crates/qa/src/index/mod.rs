@@ -36,7 +36,7 @@ use crate::error::{Error, Result};
 use build::Build;
 use manifest::{Manifest, folder_of};
 
-pub(crate) use manifest::{EncoderMark, bytes_in};
+pub(crate) use manifest::{EncoderMark, bytes_in, write_aside};
 
 pub use hnsw::HnswOptions;
 pub use text::TextIndex;

@@ -162,6 +162,32 @@ fn is_names(form: &Form) -> bool {
     }
 }
 
+/// Whether a question asks for more than what relations lead to: a number, an extreme, a comparison,
+/// an order, or what is left out.
+pub(crate) fn computes(question: &str) -> bool {
+    let asks = |op: Op| {
+        matches!(
+            op,
+            Op::Count
+                | Op::Aggregate(_)
+                | Op::Not
+                | Op::Except
+                | Op::Difference
+                | Op::Percentage
+                | Op::Best(..)
+                | Op::Extreme(_)
+                | Op::More(..)
+                | Op::Compare(_)
+                | Op::Ordinal(_)
+                | Op::Order(_)
+                | Op::Rank
+                | Op::Each
+        )
+    };
+    let words = Words::new(question, english());
+    words.phrases.iter().any(|phrase| asks(phrase.op))
+}
+
 /// Readings of a question, best first.
 pub fn read(
     question: &Question,

@@ -14,7 +14,7 @@ mod steps;
 
 use wherefore_graph::{EntityId, Graph};
 
-use crate::answer::{LlmUse, RetrievedText, Trace};
+use crate::answer::{LlmUse, Refusal, RetrievedText, Trace};
 use crate::error::Result;
 use crate::ground::Match;
 use crate::organize::Context;
@@ -44,6 +44,8 @@ pub struct Conclusion {
     pub text: Option<String>,
     /// Why there is no answer.
     pub reason: Option<String>,
+    /// The same as a code, where it is not that the evidence is too weak.
+    pub refusal: Option<Refusal>,
     /// What language models cost.
     pub llm: LlmUse,
     /// What had to be left out or broken off, in words for the user.

@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use wherefore_graph::{EntityId, Graph, Hop, Step};
 
 use super::{Candidate, Conclusion};
+use crate::answer::Refusal;
 use crate::error::Result;
 use crate::retrieve::Plan;
 use crate::select::Selection;
@@ -45,6 +46,7 @@ pub(super) fn follow(selection: &Selection, graph: &dyn Graph) -> Result<Conclus
     let Some((plan, ends)) = chosen else {
         return Ok(Conclusion {
             reason: Some("no relation near the topic is what the question asks for".into()),
+            refusal: Some(Refusal::RelationAbsent),
             ..Conclusion::default()
         });
     };

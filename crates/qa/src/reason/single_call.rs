@@ -27,6 +27,7 @@ use wherefore_model::language::{Decoding, Message, Prompt, Role};
 
 use super::budget::{Budget, Meter, TEMPLATE_TOKENS, lines_that_fit};
 use super::{Candidate, Conclusion, Reasoner, confidence, reply};
+use crate::answer::Refusal;
 use crate::error::{Error, Result};
 use crate::ground::Names;
 use crate::organize::{Context, ContextLine, Form, one_line};
@@ -259,6 +260,7 @@ impl Reasoner for SingleCall {
         let mut meter = Meter::new(self.model.as_ref(), self.config.budget);
         let nothing = |reason: String| Conclusion {
             reason: Some(reason),
+            refusal: Some(Refusal::BudgetSpent),
             ..Conclusion::default()
         };
         if let Some(reason) = meter.spent() {

@@ -16,7 +16,7 @@ mod vectors;
 
 use wherefore_graph::{EntityId, Graph, Hop, Subgraph, Triple};
 
-use crate::answer::{LlmUse, RetrievedText};
+use crate::answer::{LlmUse, Refusal, RetrievedText};
 use crate::error::Result;
 use crate::link::Link;
 use crate::question::Question;
@@ -61,7 +61,9 @@ pub struct ScoredTriples {
     /// Other ways to read the question.
     pub alternatives: Vec<crate::answer::Alternative>,
     /// Why nothing was looked for, where the question says what the method does not read.
-    pub refused: Option<String>,
+    pub refused: Option<(Refusal, String)>,
+    /// Other readings that the promised coverage takes in, by their numbers.
+    pub within: Vec<usize>,
     /// What speaks for the answers and against them, by name, beside their scores.
     pub signals: Vec<(&'static str, f32)>,
     /// Milliseconds by phase, where a method has phases.

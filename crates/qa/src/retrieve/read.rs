@@ -17,7 +17,8 @@ use wherefore_model::{Encoder, encode};
 
 use super::running::{Candidate, Running};
 use super::{Retriever, ScoredTriples};
-use crate::answer::Alternative;
+use crate::answer::{Alternative, Refusal};
+use crate::conformal::{Conformal, MOST_READINGS};
 use crate::error::{Error, Result};
 use crate::link::Link;
 use crate::per_graph::PerGraph;
@@ -129,24 +130,40 @@ impl Read {
         topics: &[EntityId],
         graph: &dyn Graph,
     ) -> Result<ScoredTriples> {
-        let mut reason = match readings.first() {
-            None => {
-                "nothing in the question names a class, a relation or an entity of the graph".into()
-            }
+        let (refusal, mut reason) = match readings.first() {
+            None => (
+                Refusal::NotLinked,
+                "nothing in the question names a class, a relation or an entity of the graph"
+                    .to_owned(),
+            ),
             Some(best) if !best.unused.is_empty() => {
                 let words: Vec<String> = best.unused.iter().map(|w| format!("`{w}`")).collect();
-                format!(
-                    "{} not understood: nothing that the graph says fits",
-                    match words.as_slice() {
-                        [one] => format!("{one} was"),
-                        all => format!("{} were", all.join(", ")),
-                    }
+                let words = match words.as_slice() {
+                    [one] => format!("{one} was"),
+                    all => format!("{} were", all.join(", ")),
+                };
+                (
+                    Refusal::WordsNotUsed,
+                    format!("{words} not understood: nothing that the graph says fits"),
                 )
             }
-            Some(best) if best.names_only() => {
-                "nothing that is asked about it was understood".into()
-            }
-            Some(best) => format!("the graph has no {}", best.form.english(graph)?),
+            Some(best) if best.names_only() => (
+                Refusal::RelationAbsent,
+                "nothing that is asked about it was understood".to_owned(),
+            ),
+            Some(best) if best.is_answer() => (
+                Refusal::BudgetSpent,
+                format!(
+                    "{} could not be worked out within {} ms and {} entities",
+                    best.form.english(graph)?,
+                    self.config.time_limit_ms,
+                    self.config.max_rows
+                ),
+            ),
+            Some(best) => (
+                Refusal::RelationAbsent,
+                format!("the graph has no {}", best.form.english(graph)?),
+            ),
         };
         if let Some(&topic) = topics.first() {
             let has = relations_of(topic, graph)?;
@@ -156,14 +173,58 @@ impl Read {
             }
         }
         Ok(ScoredTriples {
-            refused: Some(reason),
+            refused: Some((refusal, reason)),
             unused: readings
                 .first()
                 .map(|r| r.unused.clone())
                 .unwrap_or_default(),
-            alternatives: alternatives(readings.iter(), graph)?,
+            alternatives: alternatives(readings.iter(), readings, graph)?,
             ..ScoredTriples::default()
         })
+    }
+
+    fn known(&self, graph: &dyn Graph) -> Result<Arc<Known>> {
+        self.known.get(graph, || {
+            let matcher = Arc::clone(&self.matcher);
+            let encoder = Arc::clone(&self.encoder);
+            Known::new(graph, encoder, matcher, self.learned.as_ref())
+        })
+    }
+
+    fn time(&self) -> Duration {
+        Duration::from_millis(self.config.time_limit_ms)
+    }
+
+    /// The first readings that come to different things, each with its share of them all.
+    pub fn shares(
+        &self,
+        question: &Question,
+        links: &[Link],
+        graph: &dyn Graph,
+    ) -> Result<Vec<(Proposal, f32)>> {
+        let known = self.known(graph)?;
+        let readings = read(question, links, graph, &known, &self.weights, self.time())?;
+        let firsts = distinct(&readings).into_iter().take(MOST_READINGS);
+        let shared = firsts.map(|r| (r.clone(), share(r, &readings)));
+        Ok(shared.collect())
+    }
+
+    /// Other readings that a coverage takes in, by their numbers.
+    fn within(
+        &self,
+        coverage: f32,
+        readings: &[Proposal],
+        graph: &dyn Graph,
+    ) -> Result<Vec<usize>> {
+        let folder = graph.folder();
+        let known = folder.map(Conformal::load).transpose()?.flatten();
+        let known = known.ok_or_else(|| Error::NoConformal {
+            graph: folder.map(std::path::Path::to_owned),
+        })?;
+        let least = 1.0 - known.threshold(coverage)?;
+        let others = distinct(readings).into_iter().take(MOST_READINGS).skip(1);
+        let kept = others.filter(|r| share(r, readings) >= least);
+        Ok(kept.map(|r| r.number).collect())
     }
 }
 
@@ -178,16 +239,18 @@ impl Retriever for Read {
         links: &[Link],
         graph: &dyn Graph,
     ) -> Result<ScoredTriples> {
-        let known = self.known.get(graph, || {
-            let matcher = Arc::clone(&self.matcher);
-            let encoder = Arc::clone(&self.encoder);
-            Known::new(graph, encoder, matcher, self.learned.as_ref())
-        })?;
-        let time = Duration::from_millis(self.config.time_limit_ms);
+        let known = self.known(graph)?;
+        let time = self.time();
         let readings = read(question, links, graph, &known, &self.weights, time)?;
         let topics: Vec<EntityId> = links.iter().map(|link| link.entity).collect();
         let wanted = question.reading.max(1) - 1;
+        let within = match question.coverage {
+            Some(coverage) => self.within(coverage, &readings, graph)?,
+            None => Vec::new(),
+        };
         let chosen = match (question.reading, readings.first()) {
+            // the first of a set is answered as it is
+            (0, best) if question.coverage.is_some() => best.filter(|best| best.is_answer()),
             (0, Some(best)) if best.unused.is_empty() && best.is_answer() => Some(best),
             (0, _) => None,
             _ => Some(readings.get(wanted).ok_or(Error::NoSuchReading {
@@ -196,7 +259,10 @@ impl Retriever for Read {
             })?),
         };
         let Some(chosen) = chosen else {
-            return self.refused(&readings, &topics, graph);
+            return Ok(ScoredTriples {
+                within,
+                ..self.refused(&readings, &topics, graph)?
+            });
         };
         let running = Running {
             answers: self.config.answers,
@@ -213,7 +279,8 @@ impl Retriever for Read {
             return self.refused(&readings, &topics, graph);
         }
         let others = (readings.iter()).filter(|r| r.came != chosen.came && r.unused.is_empty());
-        scored.alternatives = alternatives(others, graph)?;
+        scored.alternatives = alternatives(others, &readings, graph)?;
+        scored.within = within;
         scored.unused = chosen.passed_over.clone();
         scored.signals = vec![
             ("matched", f32::from(u8::from(chosen.is_matched()))),
@@ -225,25 +292,31 @@ impl Retriever for Read {
 
 /// How much of all that the readings come to a reading has.
 fn share(of: &Proposal, readings: &[Proposal]) -> f32 {
-    let mut distinct: Vec<&Proposal> = Vec::new();
-    for reading in readings {
-        if !distinct.iter().any(|d| d.came == reading.came) {
-            distinct.push(reading);
-        }
-    }
-    let sum: f32 = distinct
+    let sum: f32 = distinct(readings)
         .iter()
         .map(|r| (SHARPNESS * (r.score - of.score)).exp())
         .sum();
     (1.0 / sum.max(1.0)).clamp(0.0, 1.0)
 }
 
+/// The best of those that come to the same.
+fn distinct(readings: &[Proposal]) -> Vec<&Proposal> {
+    let mut distinct: Vec<&Proposal> = Vec::new();
+    for reading in readings {
+        if !distinct.iter().any(|d| d.came == reading.came) {
+            distinct.push(reading);
+        }
+    }
+    distinct
+}
+
 fn alternatives<'r>(
-    readings: impl Iterator<Item = &'r Proposal>,
+    some: impl Iterator<Item = &'r Proposal>,
+    readings: &[Proposal],
     graph: &dyn Graph,
 ) -> Result<Vec<Alternative>> {
     let mut told: Vec<Alternative> = Vec::new();
-    for reading in readings.filter(|r| r.is_answer()) {
+    for reading in some.filter(|r| r.is_answer()) {
         if told.len() == ALTERNATIVES {
             break;
         }
@@ -252,6 +325,7 @@ fn alternatives<'r>(
             told.push(Alternative {
                 number: reading.number,
                 reading: english,
+                share: share(reading, readings),
                 logical_form: reading.form.to_string(),
                 unused_words: reading.unused.clone(),
             });

@@ -40,6 +40,9 @@ pub use settle::{Rules, Ungrounded, evidence, link_reports, settle};
 pub use signature::{PublicKey, SigningKey};
 pub use triples::EvidenceState;
 
+/// Other answers that one can have.
+const MOST_OTHERS: usize = 16;
+
 /// What became of a saved answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Verification {
@@ -99,6 +102,8 @@ pub enum Subject {
     Table,
     /// Its prose.
     Text,
+    /// Other answers to the same question.
+    Others,
     /// Whether this is the graph that was asked.
     Graph,
     /// Whether the file was changed.
@@ -173,6 +178,7 @@ pub fn verify(answer: &Answer, graph: &dyn Graph) -> Result<Verification> {
     checks.push(links(answer, &names)?);
     checks.extend(trace(answer));
     checks.extend(text(answer));
+    checks.extend(others(answer, graph)?);
     let proof = Proof {
         answer,
         topics: answer.links.iter().map(|l| l.id.as_str()).collect(),
@@ -223,6 +229,26 @@ fn status(answer: &Answer) -> Check {
             "it says that it abstained, and has answers",
         ),
     }
+}
+
+/// Each of the other answers has to hold by itself.
+fn others(answer: &Answer, graph: &dyn Graph) -> Result<Option<Check>> {
+    if answer.others.is_empty() {
+        return Ok(None);
+    }
+    let failed = |detail: &str| Ok(Some(Check::failed(Subject::Others, detail)));
+    if answer.others.len() > MOST_OTHERS {
+        return failed("there are more of them than are ever given");
+    }
+    for other in &answer.others {
+        if !other.others.is_empty() || other.question != answer.question {
+            return failed("one of them is no answer to this question");
+        }
+        if other.status == Status::Abstained || !verify(other, graph)?.holds {
+            return failed("one of them does not hold");
+        }
+    }
+    Ok(Some(Check::passed(Subject::Others, "each of them holds")))
 }
 
 /// Sentences that the evidence does not bear out are named. Whether the evidence is as it says is

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use wherefore_graph::{EntityId, Graph};
 
 use super::prose;
-use crate::answer::{Answer, AnswerEntity, Evidence, LinkReport, Status, Withheld};
+use crate::answer::{Answer, AnswerEntity, Evidence, LinkReport, Refusal, Status, Withheld};
 use crate::error::Result;
 use crate::link::Link;
 use crate::question::Question;
@@ -184,6 +184,7 @@ pub fn settle(
         } else {
             Status::Abstained
         },
+        refusal: (!answered).then(|| conclusion.refusal.unwrap_or(Refusal::EvidenceTooWeak)),
         reason,
         answers,
         // prose may speak of answers that were withheld

@@ -35,6 +35,10 @@ struct AskBody {
     #[serde(default)]
     reading: usize,
     #[serde(default)]
+    precision: Option<f32>,
+    #[serde(default)]
+    coverage: Option<f32>,
+    #[serde(default)]
     stream: bool,
     #[serde(default)]
     top_k: Option<usize>,
@@ -68,6 +72,8 @@ impl AskBody {
         app.allow(Scope::Ask, self.graph.as_deref())?;
         let mut question = Question::new(&self.question).about(&self.topics);
         question.reading = self.reading;
+        question.precision = self.precision;
+        question.coverage = self.coverage;
         app.check_question(&question)?;
         let graph = app.engine.graph(self.graph.as_deref())?;
         graph.pipeline(self.method.as_deref())?;

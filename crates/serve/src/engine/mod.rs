@@ -84,7 +84,7 @@ impl Engine {
                 source: Box::new(source),
             };
             let pipeline = method.pipeline().map_err(failed)?;
-            let uses_llm = pipeline.reason.asks_model();
+            let uses_llm = pipeline.asks_model();
             if let (true, Some(llm)) = (uses_llm, &pipeline.llm)
                 && !models.contains_key(llm)
             {

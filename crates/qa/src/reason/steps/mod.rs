@@ -34,7 +34,7 @@ use wherefore_model::{LanguageModel, encode};
 
 use super::budget::{Budget, Meter, TEMPLATE_TOKENS, lines_that_fit};
 use super::{Candidate, Conclusion, Reasoner, confidence, reply};
-use crate::answer::{SubQuestion, Trace};
+use crate::answer::{Refusal, SubQuestion, Trace};
 use crate::error::{Error, Result};
 use crate::ground::Names;
 use crate::organize::{Context, Organizer, TripleLines, TripleLinesConfig, one_line};
@@ -317,6 +317,7 @@ impl Reasoner for Steps {
         if let Some(reason) = meter.spent() {
             return Ok(Conclusion {
                 reason: Some(reason),
+                refusal: Some(Refusal::BudgetSpent),
                 ..Conclusion::default()
             });
         }
