@@ -5,10 +5,12 @@
 #   experiments/auto.sh DATA WORK [train] [calibrate] [measure]
 #
 # All steps unless some are named; `wherefore` from the PATH, or what WHEREFORE names; JOBS trainings
-# or runs side by side (1). What is there is not made again. Trained on training parts, confidences
-# fitted on validation parts, measured on test parts with names found in the question.
+# or runs side by side (1); SAMPLE questions of each part (all). What is there is not made again.
+# Trained on training parts, confidences fitted on validation parts (WORK/auto.toml is crates/qa/src/
+# auto.toml), measured on test parts with names found in the question and nothing refused for being
+# unsure.
 set -euo pipefail
-data=$1 work=$2 wherefore=${WHEREFORE:-wherefore} jobs=${JOBS:-1} limit=${LIMIT:-}
+data=$1 work=$2 wherefore=${WHEREFORE:-wherefore} jobs=${JOBS:-1} sample=${SAMPLE:-}
 shift 2
 steps=${*:-train calibrate measure}
 has() { [[ " $steps " == *" $1 "* ]]; }
@@ -29,15 +31,15 @@ ask() { # NAME GRAPH QUESTIONS METHOD
     [ -f "$work/runs/$1-$4/metrics.json" ] && return 0
     wait_for
     rm -rf "$work/runs/$1-$4"
-    "$wherefore" eval --graph "$work/$2" --questions "$3" --linked --method "$4" \
-        --model "$work/models/$2" --out "$work/runs/$1-$4" ${limit:+--limit "$limit"} --quiet > /dev/null &
+    "$wherefore" eval --graph "$work/$2" --questions "$3" --linked --method "$4" --precision 0 \
+        --model "$work/models/$2" --out "$work/runs/$1-$4" ${sample:+--sample "$sample"} --quiet > /dev/null &
 }
 read_alone() { # NAME GRAPH QUESTIONS
     [ -f "$work/runs/$1-read/metrics.json" ] && return 0
     wait_for
     rm -rf "$work/runs/$1-read"
-    "$wherefore" eval --graph "$work/$2" --questions "$3" --linked --method read \
-        --out "$work/runs/$1-read" ${limit:+--limit "$limit"} --quiet > /dev/null &
+    "$wherefore" eval --graph "$work/$2" --questions "$3" --linked --method read --precision 0 \
+        --out "$work/runs/$1-read" ${sample:+--sample "$sample"} --quiet > /dev/null &
 }
 
 graph metaqa metaqa/kb.txt --format pipe
@@ -100,6 +102,13 @@ if has calibrate; then
         done < <(each valid)
         "$wherefore" calibrate "${runs[@]}" --out "$work/models/$graph/confidence.toml"
     done
+    runs=()
+    while read -r name graph file; do
+        ask "$name" "$graph" "$file" auto
+        runs+=("$graph=$work/runs/$name-auto")
+    done < <(each valid)
+    wait
+    "$wherefore" calibrate "${runs[@]}" --out "$work/auto.toml"
 fi
 
 if has measure; then

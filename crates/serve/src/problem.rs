@@ -142,11 +142,25 @@ impl From<wherefore::Error> for Problem {
                 Problem::unprocessable("question-too-long", error.to_string())
                     .hint("shorten the question")
             }
-            Error::NoSuchTopic { .. } => {
+            Error::NoSuchTopic { .. }
+            | Error::NoSuchReading { .. }
+            | Error::NotCalibrated
+            | Error::NoSuchPrecision { .. }
+            | Error::NoSuchCoverage { .. }
+            | Error::BadSetting {
+                name: "precision" | "coverage",
+                ..
+            } => {
                 let hint = error.hint();
-                let mut problem = Problem::unprocessable("no-such-topic", error.to_string());
+                let mut problem = Problem::unprocessable(error.code(), error.to_string());
                 problem.hint = hint;
                 problem
+            }
+            // its hint names a folder of this machine
+            Error::NoConformal { .. } => {
+                Problem::unprocessable(error.code(), error.to_string()).hint(
+                    "whoever runs this server can make it possible with `wherefore conformal GRAPH`",
+                )
             }
             Error::FormSyntax { .. }
             | Error::FormNames { .. }

@@ -167,7 +167,11 @@ pub(super) async fn retrieve(
     request: Request,
 ) -> Result<Response, Problem> {
     let body = AskBody::read(&app, request).await?;
-    body.refuse(&[("stream", body.stream)])?;
+    body.refuse(&[
+        ("stream", body.stream),
+        ("precision", body.precision.is_some()),
+        ("coverage", body.coverage.is_some()),
+    ])?;
     let top_k = match body.top_k {
         None => None,
         given => Some(in_range("top_k", given, 1, MOST_TRIPLES)?),
@@ -183,7 +187,12 @@ pub(super) async fn link(
     request: Request,
 ) -> Result<Response, Problem> {
     let body = AskBody::read(&app, request).await?;
-    body.refuse(&[("stream", body.stream), ("top_k", body.top_k.is_some())])?;
+    body.refuse(&[
+        ("stream", body.stream),
+        ("top_k", body.top_k.is_some()),
+        ("precision", body.precision.is_some()),
+        ("coverage", body.coverage.is_some()),
+    ])?;
     let asked = body.asked(&app)?;
     let job = move |app: &App| Ok(to_json(&app.engine.link(&asked)?));
     Ok(json_bytes(app.look(job).await?))
