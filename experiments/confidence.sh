@@ -8,7 +8,8 @@
 # without that graph's questions; MATCHERS a folder with what experiments/matcher.sh made for the folds
 # geoquery+spider, metaqa, wc2014 and freebase. Asks 200 to 500 questions of each benchmark with
 # weights and a matcher that have not seen its graph; over Freebase, with the shipped weights and
-# questions that they have not seen. Uses `wherefore` from the PATH, or what WHEREFORE names. Tells how
+# questions that they have not seen. Then some that experiments/unanswerable.sh makes
+# of them: about one of eight. Uses `wherefore` from the PATH, or what WHEREFORE names. Tells how
 # well each graph's confidences follow from the others', and writes WORK/confidence.toml.
 set -euo pipefail
 data=$1 work=$2 matchers=$3 wherefore=${WHEREFORE:-wherefore}
@@ -24,7 +25,7 @@ config() { # NAME WEIGHTS MATCHER; WEIGHTS - are the shipped ones
 ask() { # NAME GRAPH QUESTIONS CONFIG
     [ -f "$runs/$1/metrics.json" ] || rm -rf "$runs/$1"
     [ -d "$runs/$1" ] || "$wherefore" eval --graph "$work/$2" --questions "$3" --config "$asked/$4.toml" \
-        --linked --out "$runs/$1" --quiet > /dev/null
+        --linked --precision 0 --out "$runs/$1" --quiet > /dev/null
     given+=("$4=$runs/$1")
 }
 some() { # N FILE: always the same
@@ -61,4 +62,20 @@ sed -n 600,900p "$data/freebase/webqsp_train.jsonl" > "$asked/webqsp.jsonl"
 ask webqsp freebase "$asked/webqsp.jsonl" freebase
 sed -n 5000,5300p "$work/wq_cwq_train.jsonl" > "$asked/cwq.jsonl"
 ask cwq freebase "$asked/cwq.jsonl" freebase
+
+# and what the graphs cannot answer
+made=$work/confidence/unanswerable
+PRECISION=0 N=60 MADE=$made "$here/experiments/unanswerable.sh" "$data" "$work" > "$asked/unanswerable.log"
+for run in "$made"/*/run-*; do
+    name=$(basename "$(dirname "$run")")
+    case $name in
+        geoquery) group=geoquery ;;
+        spider-*) group=spider ;;
+        sample) group=sample ;;
+        metaqa-*) group=metaqa ;;
+        wc-*) group=wc2014 ;;
+        *) group=freebase ;;
+    esac
+    given+=("$group=$run")
+done
 "$wherefore" calibrate "${given[@]}" --out "$work/confidence.toml"

@@ -12,12 +12,19 @@ right by following relations, writes into OUT:
     absent.EXT, absent.jsonl     all triples of some relations, and the questions that need one of them:
                                  what is left are near misses
     swapped.jsonl                to be asked over the whole graph: the topic's name replaced by that of
-                                 another of which the graph does not say what is asked
+                                 another of the same kind (as many of the same relations as possible, at
+                                 least half) of which the graph does not say what is asked
 
-EXT is what `wherefore remove` takes: `nt`, or `tsv` for a graph of names. No question has answers now:
-whatever is answered is wrong. Seeded; standard library only.
+EXT is what `wherefore remove` takes: `nt`, or `tsv` for a graph of names. The questions keep their
+answers (swapped ones have none): found in another way, they are no mistake, and the question does not
+count.
+
+    experiments/unanswerable.py --told RUN
+
+tells how many questions of such a run were refused, and why. Seeded; standard library only.
 """
 
+import collections
 import json
 import pathlib
 import random
@@ -52,7 +59,20 @@ def proof(line):
     return [f for f in facts if f[1] != TYPE]
 
 
+def tell(run):
+    why = collections.Counter()
+    with (run / "questions.jsonl").open() as questions, (run / "answers.jsonl").open() as answers:
+        for question, line in zip(map(json.loads, questions), map(json.loads, answers)):
+            exact = is_exact(question, line)
+            why["in another way" if exact else line.get("refusal", "answered")] += 1
+    asked = why.total() - why["in another way"]
+    refused = asked - why["answered"]
+    print(f"{refused} of {asked} refused, {refused / max(1, asked):.3f}  {dict(why.most_common())}")
+
+
 def main():
+    if sys.argv[1] == "--told":
+        return tell(pathlib.Path(sys.argv[2]))
     run, triples, out = map(pathlib.Path, sys.argv[1:4])
     most = int(sys.argv[4]) if len(sys.argv) > 4 else 200
     out.mkdir(parents=True, exist_ok=True)
@@ -86,8 +106,7 @@ def main():
 
     def ask(name, asked):
         with (out / f"{name}.jsonl").open("w") as file:
-            for question in asked:
-                file.write(json.dumps({**question, "answers": []}) + "\n")
+            file.writelines(json.dumps(question) + "\n" for question in asked)
         print(f"{name}: {len(asked)} questions")
 
     remove("removed", {fact for _, line in right for fact in proof(line)})
@@ -102,12 +121,14 @@ def main():
     remove("absent", {fact for fact in graph if fact[1] in absent})
     ask("absent", asked)
 
-    has, names = {}, {}
+    has, names = collections.defaultdict(set), {}
     for head, relation, tail in graph:
-        has.setdefault(head, set()).add(relation)
-        has.setdefault(tail, set()).add(relation)
+        # the class itself tells what a thing is
+        has[head].add((relation, tail if relation == TYPE else ">"))
+        has[tail].add((relation, "<"))
+    kinds = {tail for _, relation, tail in graph if relation == TYPE}
     for _, line in right:
-        names.update((link["id"], link["name"]) for link in line["links"])
+        names.update((link["id"], link["name"]) for link in line["links"] if link["id"] not in kinds)
     swapped = []
     for question, line in right:
         text = question["question"]
@@ -115,12 +136,20 @@ def main():
         if len(links) != 1:
             continue
         [link] = links
+        own = has[link["id"]]
         used = {f[1] for f in proof(line) if link["id"] in (f[0], f[2])}
-        others = sorted(i for i in names if used and not used & has.get(i, set()))
+        others = []
+        for other in sorted(names):
+            common = len(own & has[other])
+            if used and not used & {r for r, _ in has[other]} and 2 * common >= len(own):
+                others.append((common / len(own | has[other]), other))
         if others:
+            most = max(others)[0]
+            other = draw.choice([o for alike, o in others if alike >= 0.9 * most])
             at = text.casefold().index(link["mention"].casefold())
-            text = text[:at] + names[draw.choice(others)] + text[at + len(link["mention"]) :]
-            swapped.append({**question, "question": text, "topics": []})
+            text = text[:at] + names[other] + text[at + len(link["mention"]) :]
+            # no answer to it is known
+            swapped.append({**question, "question": text, "topics": [], "answers": []})
     ask("swapped", swapped)
 
 

@@ -6,42 +6,39 @@
 #
 # WORK is that of experiments/read.sh, with the graphs, and of experiments/confidence.sh, with the
 # runs that questions are taken from and the configurations (weights and matchers that have not seen
-# the graph). Sets: geoquery spider sample metaqa wc2014 pq freebase. Uses `wherefore` from the PATH,
-# or what WHEREFORE names.
+# the graph). PRECISION: as `--precision` takes it; N questions of each (200); MADE a folder for all
+# this (WORK/unanswerable). Sets: geoquery spider sample metaqa wc2014 pq freebase. Uses `wherefore`
+# from the PATH, or what WHEREFORE names.
 set -euo pipefail
 data=$1 work=$2 wherefore=${WHEREFORE:-wherefore}
 shift 2
 sets=${*:-geoquery spider sample metaqa wc2014 pq freebase}
 here=$(cd "$(dirname "$0")/.." && pwd)
-made=$work/unanswerable
+made=${MADE:-$work/unanswerable}
 all='CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o }'
 
 of() { # RUN GRAPH CONFIG
     local out=$made/$1 config=$work/confidence/$3.toml
     mkdir -p "$out"
     "$wherefore" sparql "$work/$2" "$all" --results nt > "$out/graph.nt"
-    python3 "$here/experiments/unanswerable.py" "$work/runs/confidence/$1" "$out/graph.nt" "$out" > /dev/null
+    python3 "$here/experiments/unanswerable.py" "$work/runs/confidence/$1" "$out/graph.nt" "$out" "${N:-200}" > /dev/null
     rm "$out/graph.nt"
     for kind in removed absent swapped; do
         [ -s "$out/$kind.jsonl" ] || continue
-        local graph=$work/$2
+        local graph=$work/$2 gone
         if [ $kind != swapped ]; then
+            gone=$(find "$out" -maxdepth 1 -size +0 \( -name "$kind.nt" -o -name "$kind.tsv" \))
+            [ -n "$gone" ] || continue
             graph=$out/$kind
             rm -rf "$graph"
-            cp -r "$work/$2" "$graph"
-            "$wherefore" remove --graph "$graph" "$(find "$out" -maxdepth 1 -name "$kind.nt" -o \
-                -maxdepth 1 -name "$kind.tsv")" --quiet > /dev/null
+            cp -rL "$work/$2" "$graph"
+            "$wherefore" remove --graph "$graph" "$gone" --quiet > /dev/null
         fi
         rm -rf "$out/run-$kind"
         "$wherefore" eval --graph "$graph" --questions "$out/$kind.jsonl" --config "$config" --linked \
-            --out "$out/run-$kind" --quiet > /dev/null
-        python3 - "$1" "$kind" "$out/run-$kind/answers.jsonl" << 'PY'
-import collections, json, sys
-name, kind, path = sys.argv[1:]
-lines = [json.loads(line) for line in open(path)]
-why = collections.Counter(l.get("refusal", "answered") for l in lines)
-print(f"{name:22} {kind:8} {len(lines):4} refused {sum(v for k, v in why.items() if k != 'answered') / len(lines):.3f}  {dict(why)}")
-PY
+            ${PRECISION:+--precision "$PRECISION"} --out "$out/run-$kind" --quiet > /dev/null
+        printf '%-22s %-8s ' "$1" "$kind"
+        python3 "$here/experiments/unanswerable.py" --told "$out/run-$kind"
         [ $kind = swapped ] || rm -rf "$graph"
     done
 }

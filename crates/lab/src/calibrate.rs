@@ -92,16 +92,23 @@ impl Samples {
 
 /// Fits a calibration to answered questions.
 ///
+/// Where all are right or all wrong, no signal tells anything: p is (right + 1) / (n + 2), after
+/// Laplace.
+///
 /// # Errors
-/// If there are none, if all are right or all wrong, or if runs have no signals.
+/// If there are none, or if runs have no signals.
 pub fn fit<'s>(samples: impl Iterator<Item = &'s Sample>) -> Result<Calibration> {
     let samples: Vec<&Sample> = samples.collect();
     let right = samples.iter().filter(|s| s.right).count();
+    if samples.is_empty() {
+        return Err(Error::BadSetting("no question was answered".into()));
+    }
     if right == 0 || right == samples.len() {
-        return Err(Error::BadSetting(format!(
-            "{right} of {} answers are right: confidences are learned from some of both kinds",
-            samples.len()
-        )));
+        let odds = (right + 1) as f32 / (samples.len() - right + 1) as f32;
+        return Ok(Calibration {
+            bias: odds.ln(),
+            ..Calibration::default()
+        });
     }
     let names: BTreeSet<&String> = samples.iter().flat_map(|s| s.signals.keys()).collect();
     if names.is_empty() {
@@ -280,9 +287,11 @@ mod tests {
         assert!((fitted.weights["x"] - 2.0 * 3f32.ln()).abs() < 0.01);
         let p = fitted.probability(&[("x".to_owned(), 1.0)].into());
         assert!((p - 0.75).abs() < 0.003);
-        for few in [vec![], vec![sample(1.0, true)], vec![sample(1.0, false)]] {
-            assert!(fit(few.iter()).is_err());
-        }
+        assert!(fit([].iter()).is_err());
+        // two right: 3 to 1
+        let sure = fit([sample(1.0, true), sample(0.0, true)].iter()).unwrap();
+        assert!((sure.probability(&BTreeMap::new()) - 0.75).abs() < 1e-6);
+        assert!(fit([sample(1.0, false)].iter()).unwrap().bias < 0.0);
         let bare = |right| Sample {
             signals: BTreeMap::new(),
             ..sample(0.0, right)

@@ -5,15 +5,22 @@
 //! J = |A ∩ B| / |A ∪ B|                      answers of the reader, and of the other method
 //! ```
 //!
-//! The surer one is given. Its confidence is computed anew ([`Calibration`]) from what it was,
-//! J, whether they have nothing in common, and whether only one answered. Counts, extremes,
-//! comparisons and the like are answered by the reader alone, which executes them: a method that
-//! follows paths can only list what would have to be counted.
+//! The surer one is given. Its confidence is computed anew ([`Calibration`]) from what it was, how
+//! many answers there are, and
+//!
+//! | signal | what it is |
+//! |---|---|
+//! | `agreement` | J, where both answered |
+//! | `reader` | 1 where only the reader did |
+//! | `other` | 1 where only the other did |
+//!
+//! Counts, extremes, comparisons and the like are answered by the reader alone, which executes them:
+//! a method that follows paths can only list what would have to be counted.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
-use crate::answer::{Answer, Refusal, Status};
+use crate::answer::{Answer, Status};
 use crate::confidence::{Calibration, best, signals};
 use crate::logic::Form;
 
@@ -48,7 +55,7 @@ pub(crate) fn together(read: Answer, other: Answer) -> Answer {
     let answered = |a: &Answer| a.status == Status::Answered;
     let (mut given, own) = match (answered(&read), answered(&other)) {
         (false, false) => return read,
-        (true, false) => (read, vec![("silent", 1.0)]),
+        (true, false) => return alone(read),
         (false, true) => {
             let mut given = other;
             if let Some(why) = &read.reason {
@@ -58,9 +65,7 @@ pub(crate) fn together(read: Answer, other: Answer) -> Answer {
             }
             given.unused_words = read.unused_words;
             given.alternatives = read.alternatives;
-            let unread = read.refusal == Some(Refusal::WordsNotUsed);
-            let own = [("alone", 1.0), ("unread", f32::from(u8::from(unread)))];
-            (given, own.to_vec())
+            (given, ("other", 1.0))
         }
         (true, true) => {
             let share = overlap(&read, &other);
@@ -72,16 +77,19 @@ pub(crate) fn together(read: Answer, other: Answer) -> Answer {
                 left.timings_ms.clear();
                 given.others.push(left);
             }
-            let own = [
-                ("agreement", share),
-                ("contradicted", f32::from(u8::from(share == 0.0))),
-            ];
-            (given, own.to_vec())
+            (given, ("agreement", share))
         }
     };
-    given.signals = signals(&given, &own);
+    given.signals = signals(&given, &[own]);
     joint().apply(&mut given);
     given
+}
+
+/// What the reader says alone.
+pub(crate) fn alone(mut read: Answer) -> Answer {
+    read.signals = signals(&read, &[("reader", 1.0)]);
+    joint().apply(&mut read);
+    read
 }
 
 /// J.
@@ -97,7 +105,7 @@ fn overlap(a: &Answer, b: &Answer) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::answer::AnswerEntity;
+    use crate::answer::{AnswerEntity, Refusal};
 
     fn answer(ids: &[&str], confidence: f32) -> Answer {
         let one = |id: &&str| AnswerEntity {
@@ -129,7 +137,7 @@ mod tests {
         let apart = together(answer(&["a"], 0.7), answer(&["b"], 0.8));
         assert_eq!(apart.answers[0].id, "b");
         assert_eq!(apart.others[0].answers[0].id, "a");
-        assert_eq!(apart.signals["contradicted"], 1.0);
+        assert_eq!(apart.signals["agreement"], 0.0);
         assert!(best(&same) > best(&apart));
         // one of three is common
         let part = together(answer(&["a", "b"], 0.7), answer(&["b", "c"], 0.6));
@@ -142,9 +150,10 @@ mod tests {
         let told = together(refused(Refusal::WordsNotUsed), answer(&["b"], 0.8));
         assert_eq!(told.answers[0].id, "b");
         assert!(told.notes[0].contains("knit"));
-        assert_eq!((told.signals["alone"], told.signals["unread"]), (1.0, 1.0));
+        assert_eq!(told.signals["other"], 1.0);
         let told = together(answer(&["a"], 0.8), refused(Refusal::EvidenceTooWeak));
         assert_eq!(told.answers[0].id, "a");
+        assert_eq!(told.signals["reader"], 1.0);
         let told = together(
             refused(Refusal::NotLinked),
             refused(Refusal::EvidenceTooWeak),

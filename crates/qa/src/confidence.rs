@@ -8,7 +8,9 @@
 //! |---|---|
 //! | `confidence` | ln(c / (1 − c)) of what the method itself says of its best answer |
 //! | `answers` | ln of how many answers there are |
-//! | `matched` | 1 where no word of the question names the relation ([`crate::read`]) |
+//! | `score` | how well the reading fits the words of the question, from −3 to 12, where the graph does not say what things are ([`crate::read`]) |
+//! | `matched` | 1 where no word of the question names the relation |
+//! | `against` | how far words name another relation than the one that was followed then, at most 1 |
 //! | `untyped` | 1 where the graph does not say what things are |
 //!
 //! Weights come from questions with answers (`wherefore calibrate`): the reader's are built in,

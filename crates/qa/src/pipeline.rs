@@ -139,6 +139,9 @@ impl Pipeline {
                 "{these} right with a probability of at least {coverage}, over questions like those that `wherefore conformal` saw"
             ));
         } else if question.reading == 0 {
+            if auto::is_executed(&answer) && !self.beside.is_empty() {
+                answer = auto::alone(answer);
+            }
             for beside in &self.beside {
                 let sure = best(&answer).is_some_and(|sure| sure >= least.max(SURE));
                 if auto::is_executed(&answer)
@@ -294,7 +297,7 @@ impl Pipeline {
 /// A refusal in place of an answer that is not sure enough; what was read is offered.
 fn too_unsure(answer: Answer, least: f32) -> Answer {
     let sure = best(&answer).unwrap_or(0.0);
-    let contradicted = answer.signals.get("contradicted").is_some_and(|x| *x > 0.0);
+    let contradicted = answer.signals.get("agreement") == Some(&0.0);
     let read = match &answer.reading {
         Some(reading) => format!("`{reading}`"),
         None => "the best answer".to_owned(),

@@ -693,6 +693,9 @@ impl Search<'_> {
             {
                 price = F::skip_modifier;
             }
+            if matches!(price, F::skip_unknown | F::skip_modifier) && self.is_capital(slot) {
+                price = F::skip_name;
+            }
             if word.is_light && matches!(price, F::skip_unknown | F::skip_word) {
                 price = self.price_of_light(slot, found);
             }
@@ -721,6 +724,16 @@ impl Search<'_> {
             }
         }
         price
+    }
+
+    /// Whether a word is written like a name, in a question that is not written so throughout.
+    fn is_capital(&self, slot: usize) -> bool {
+        let is_upper = |at: usize| {
+            let word = &self.words.all[at];
+            self.words.text[word.start..].starts_with(char::is_uppercase)
+        };
+        let at = self.words.slots[slot];
+        at > 0 && is_upper(at) && !(0..self.words.all.len()).all(is_upper)
     }
 
     /// Whether a word stands right before another that says something.

@@ -50,7 +50,7 @@ features! {
     // what is computed
     empty, idle_comparison, empty_answer, nameless_answer, unknown_answer,
     // the question as a whole beside a way
-    matched, matched_far, matched_long, matched_word, matched_said, matched_other,
+    matched, matched_far, matched_long, matched_word, matched_said, matched_other, matched_against,
     // all steps of a reading beside the question as a whole
     whole_fits, whole_none, explained,
     // the whole

@@ -403,7 +403,7 @@ impl Search<'_> {
             self.words.phrases.iter().any(said)
         };
         let counts: Vec<bool> = self.words.slots.iter().map(counts).collect();
-        let (mut skipped, mut is_count) = (0, false);
+        let (mut skipped, mut is_count, mut against) = (0, false, 0.0);
         let is_followed = |relation: &RelationId| {
             let along = |fit: &Fit| fit.way.iter().any(|step| step.0 == *relation);
             names.iter().any(|(_, fit)| along(fit))
@@ -433,6 +433,7 @@ impl Search<'_> {
                         own.push((F::matched_said, 1.0));
                     } else if !spoken.relations.is_empty() {
                         own.push((F::matched_other, 1.0));
+                        against += 1.0 / spoken.relations.len() as f32;
                     }
                 }
                 _ => {
@@ -440,6 +441,9 @@ impl Search<'_> {
                     skipped |= 1 << slot;
                 }
             }
+        }
+        if against > 0.0 {
+            own.push((F::matched_against, against));
         }
         let asks = |word: &super::tokens::Word| self.lang.asks(&word.lower);
         if own.iter().all(|(f, _)| *f != F::matched_word) && !self.words.all.iter().any(asks) {

@@ -147,6 +147,12 @@ impl Proposal {
         self.features[Feature::matched as usize] > 0.0
     }
 
+    /// How far words that the whole question was compared with name other relations than the ones it
+    /// follows: 1 where one of them names just one.
+    pub fn against(&self) -> f32 {
+        self.features[Feature::matched_against as usize].min(1.0)
+    }
+
     /// Whether it is nothing but names of the question.
     pub fn names_only(&self) -> bool {
         is_names(&self.form)

@@ -7,7 +7,7 @@
 
 use wherefore_graph::RelationId;
 
-use super::arena::{Id, Measure, Node, Ranked};
+use super::arena::{Id, Meaning, Measure, Node, Ranked};
 use super::chart::{Cat, Made, Search};
 use super::features::Feature as F;
 use super::lang::{Gap, Op};
@@ -28,6 +28,13 @@ impl Search<'_> {
                 if self.arena.kind(*node) == Kind::Number && open.is_none() && self.asks_amount() {
                     // `how much did the repair cost`
                     made.push((other.clone(), vec![(F::count_value, 1.0)]));
+                }
+                // nobody counts populations, least of all where there are none
+                let is_value = self.arena.kind(*node).is_measure() && open.is_none();
+                if is_value
+                    && matches!(self.arena.meaning(*node)?, Meaning::Set(all) if all.is_empty())
+                {
+                    return Ok(());
                 }
                 let mut of = *node;
                 let mut own = vec![(F::count_set, 1.0)];

@@ -64,6 +64,8 @@ pub struct ScoredTriples {
     pub refused: Option<(Refusal, String)>,
     /// Other readings that the promised coverage takes in, by their numbers.
     pub within: Vec<usize>,
+    /// A logical form was too large to be run, or there was no time for it.
+    pub is_spent: bool,
     /// What speaks for the answers and against them, by name, beside their scores.
     pub signals: Vec<(&'static str, f32)>,
     /// Milliseconds by phase, where a method has phases.

@@ -27,6 +27,8 @@ use crate::read::{Known, LearnedPhrases, Proposal, Weights, by_relation, read};
 
 /// β: how much a better score speaks for a reading.
 const SHARPNESS: f32 = 1.0;
+/// Scores that tell how sure an answer is: beyond these, they tell how long the question is.
+const SCORES: (f32, f32) = (-3.0, 12.0);
 /// Readings that are offered besides the best.
 const ALTERNATIVES: usize = 4;
 /// Relations of a topic that are named where a word fits none of them.
@@ -127,6 +129,7 @@ impl Read {
     fn refused(
         &self,
         readings: &[Proposal],
+        is_spent: bool,
         topics: &[EntityId],
         graph: &dyn Graph,
     ) -> Result<ScoredTriples> {
@@ -151,7 +154,7 @@ impl Read {
                 Refusal::RelationAbsent,
                 "nothing that is asked about it was understood".to_owned(),
             ),
-            Some(best) if best.is_answer() => (
+            Some(best) if best.is_answer() && is_spent => (
                 Refusal::BudgetSpent,
                 format!(
                     "{} could not be worked out within {} ms and {} entities",
@@ -261,7 +264,7 @@ impl Retriever for Read {
         let Some(chosen) = chosen else {
             return Ok(ScoredTriples {
                 within,
-                ..self.refused(&readings, &topics, graph)?
+                ..self.refused(&readings, false, &topics, graph)?
             });
         };
         let running = Running {
@@ -276,15 +279,20 @@ impl Retriever for Read {
         };
         let mut scored = running.first([Ok(candidate)], &topics, graph)?;
         if scored.form.is_none() {
-            return self.refused(&readings, &topics, graph);
+            return self.refused(&readings, scored.is_spent, &topics, graph);
         }
         let others = (readings.iter()).filter(|r| r.came != chosen.came && r.unused.is_empty());
         scored.alternatives = alternatives(others, &readings, graph)?;
         scored.within = within;
         scored.unused = chosen.passed_over.clone();
+        let yes = |is: bool| f32::from(u8::from(is));
+        // where things have classes, words that do not fit leave less to choose from
+        let score = chosen.score.clamp(SCORES.0, SCORES.1) * yes(known.is_untyped());
         scored.signals = vec![
-            ("matched", f32::from(u8::from(chosen.is_matched()))),
-            ("untyped", f32::from(u8::from(known.is_untyped()))),
+            ("score", score),
+            ("matched", yes(chosen.is_matched())),
+            ("against", chosen.against()),
+            ("untyped", yes(known.is_untyped())),
         ];
         Ok(scored)
     }

@@ -44,12 +44,13 @@ impl Running {
     ) -> Result<ScoredTriples> {
         let begun = Instant::now();
         let mut notes = Vec::new();
-        let mut zero = None;
+        let (mut zero, mut is_spent) = (None, false);
         for candidate in candidates {
             let candidate = candidate?;
             let left = self.time.saturating_sub(begun.elapsed());
             if left.is_zero() {
                 notes.push("not all logical forms could be tried in time".into());
+                is_spent = true;
                 break;
             }
             // `30 February` is no day: another form may do
@@ -67,6 +68,7 @@ impl Running {
             };
             // too large or too slow: another one may do
             let Some(outcome) = runner.run_within_limits()? else {
+                is_spent = true;
                 continue;
             };
             let mut came_to = CameTo {
@@ -133,6 +135,7 @@ impl Running {
             }
             None => Ok(ScoredTriples {
                 notes,
+                is_spent,
                 ..ScoredTriples::default()
             }),
         }
