@@ -28,7 +28,7 @@ pub struct Readings {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Kept {
     /// What was promised.
-    pub coverage: f32,
+    pub coverage: f64,
     /// How often the right reading was among those that are answered.
     pub covered: f64,
     /// Readings that are answered, on average.
@@ -84,8 +84,8 @@ impl Readings {
 }
 
 /// How a promise is kept over other questions.
-pub fn kept(known: &Conformal, coverage: f32, over: &[Readings]) -> Result<Kept> {
-    let threshold = known.threshold(coverage)?;
+pub fn kept(known: &Conformal, coverage: f64, over: &[Readings]) -> Result<Kept> {
+    let threshold = known.threshold(coverage as f32)?;
     let covered = over
         .iter()
         .filter(|r| r.score().is_some_and(|s| s <= threshold));

@@ -87,6 +87,9 @@ pub(crate) fn together(read: Answer, other: Answer) -> Answer {
 
 /// What the reader says alone.
 pub(crate) fn alone(mut read: Answer) -> Answer {
+    if read.status == Status::Abstained {
+        return read;
+    }
     read.signals = signals(&read, &[("reader", 1.0)]);
     joint().apply(&mut read);
     read

@@ -139,9 +139,7 @@ impl Pipeline {
                 "{these} right with a probability of at least {coverage}, over questions like those that `wherefore conformal` saw"
             ));
         } else if question.reading == 0 {
-            if auto::is_executed(&answer) && !self.beside.is_empty() {
-                answer = auto::alone(answer);
-            }
+            let mut heard = false;
             for beside in &self.beside {
                 let sure = best(&answer).is_some_and(|sure| sure >= least.max(SURE));
                 if auto::is_executed(&answer)
@@ -157,6 +155,10 @@ impl Pipeline {
                 }
                 let (other, _) = beside.timed(question, graph, &mut ())?;
                 answer = auto::together(answer, other);
+                heard = true;
+            }
+            if !self.beside.is_empty() && !heard {
+                answer = auto::alone(answer);
             }
             if best(&answer).is_some_and(|sure| sure < least) {
                 answer = too_unsure(answer, least);

@@ -18,7 +18,7 @@ use crate::output::{Output, counted};
 use crate::progress::{Progress, Unit};
 
 /// Coverages that are told.
-const TOLD: [f32; 5] = [0.5, 0.8, 0.9, 0.95, 0.99];
+const TOLD: [f64; 5] = [0.5, 0.8, 0.9, 0.95, 0.99];
 
 /// See how questions over a graph fare, so that `ask --coverage` can promise something
 ///

@@ -143,8 +143,13 @@ fn config(args: &Served) -> anyhow::Result<ServeConfig> {
             model: Some(model.clone()),
             ..MethodConfig::default()
         };
+        let together = MethodConfig {
+            method: Some("auto".into()),
+            ..trained.clone()
+        };
         config.methods.insert("trained".into(), trained);
-        config.default_method = Some("trained".into());
+        config.methods.insert("auto".into(), together);
+        config.default_method = Some("auto".into());
     }
     if let Some(llm) = &args.llm {
         // by itself it reads what lies around the topics
@@ -208,7 +213,7 @@ mod tests {
         let config = config(&args).unwrap();
         assert_eq!(config.default_graph.as_deref(), Some("toy"));
         let names: Vec<_> = config.methods.keys().map(String::as_str).collect();
-        assert_eq!(names, ["read", "trained", "trained-llm"]);
+        assert_eq!(names, ["auto", "read", "trained", "trained-llm"]);
         assert_eq!(config.default_method.as_deref(), Some("trained-llm"));
         let method = &config.methods["trained-llm"];
         assert_eq!(method.llm.as_deref(), Some("m.gguf"));

@@ -157,6 +157,30 @@ mod tests {
         assert_eq!(term_of("name:x"), Term::Name("x".into()));
     }
 
+    /// What a text stands for, byte by byte: `%aa` alone is no text.
+    fn bytes(text: &str) -> Vec<u8> {
+        let mut rest = text.as_bytes();
+        let mut all = Vec::new();
+        while let [first, after @ ..] = rest {
+            let code = after
+                .get(..2)
+                .and_then(|code| std::str::from_utf8(code).ok());
+            let code = code.filter(|code| code.bytes().all(|b| b.is_ascii_hexdigit()));
+            let code = code.and_then(|code| u8::from_str_radix(code, 16).ok());
+            match code.filter(|_| *first == b'%') {
+                Some(byte) => {
+                    all.push(byte);
+                    rest = &after[2..];
+                }
+                None => {
+                    all.push(*first);
+                    rest = after;
+                }
+            }
+        }
+        all
+    }
+
     proptest! {
         #[test]
         fn every_name_has_one_valid_iri_and_comes_back(name in "(?s:.*)|[/:#%?\\[a|]{0,8}", other in "(?s:.*)") {
@@ -172,7 +196,7 @@ mod tests {
             let iri = format!("e:{}", rest.trim_start_matches('/'));
             let written = writable_iri(&iri);
             prop_assert!(NamedNode::new(written.as_str()).is_ok(), "{}", written);
-            prop_assert_eq!(percent_decode(&written), percent_decode(&iri));
+            prop_assert_eq!(bytes(&written), bytes(&iri));
         }
     }
 }

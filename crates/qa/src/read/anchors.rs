@@ -18,6 +18,8 @@ use crate::link::nationalities::country;
 
 /// Longest name, in words.
 const MAX_NAME: usize = 10;
+/// A name that is less sure than this is known by a part of its words.
+const PART: f32 = 0.3;
 /// Longest phrase of a class or relation, in slots.
 const MAX_PHRASE: usize = 4;
 /// Things of one name that are told apart.
@@ -693,7 +695,10 @@ impl Search<'_> {
             {
                 price = F::skip_modifier;
             }
-            if matches!(price, F::skip_unknown | F::skip_modifier) && self.is_capital(slot) {
+            if matches!(price, F::skip_unknown | F::skip_modifier)
+                && self.is_capital(slot)
+                && found.iter().any(|a| self.is_part_beside(a, slot))
+            {
                 price = F::skip_name;
             }
             if word.is_light && matches!(price, F::skip_unknown | F::skip_word) {
@@ -724,6 +729,14 @@ impl Search<'_> {
             }
         }
         price
+    }
+
+    /// Whether a word stands right beside one that is only a part of the name that it was taken
+    /// for: `Jamey Sheridan`, where the graph has an Ann Sheridan.
+    fn is_part_beside(&self, anchor: &Anchor, slot: usize) -> bool {
+        let at = self.words.slots[slot];
+        let unsure = |(f, v): &(F, f32)| *f == F::name_unsure && *v > PART;
+        (anchor.words.0 == at + 1 || anchor.words.1 == at) && anchor.own.iter().any(unsure)
     }
 
     /// Whether a word is written like a name, in a question that is not written so throughout.
