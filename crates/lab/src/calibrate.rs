@@ -10,12 +10,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rayon::prelude::*;
 use serde::Serialize;
 use wherefore::confidence::Calibration;
+use wherefore::graph::Graph;
+use wherefore::{Answer, Pipeline};
 
 use crate::error::{Error, Result};
 use crate::harness::Run;
 use crate::metrics::{AnswerCounts, Confidence, Matching, Observation};
+use crate::questions::GoldQuestion;
 
 /// ρ.
 const RIDGE: f64 = 1.0;
@@ -69,17 +73,7 @@ impl Samples {
     pub fn of(name: &str, group: &str, run: &Run) -> Self {
         let mut answered = Vec::new();
         for (question, line) in run.questions.iter().zip(&run.lines) {
-            let given = line.answer.answers.iter().map(|a| f64::from(a.confidence));
-            let Some(confidence) = given.reduce(f64::max) else {
-                continue;
-            };
-            let observed = Observation::from(line).answers;
-            let counts = AnswerCounts::of(&question.answers, &observed, Matching::Lenient);
-            answered.push(Sample {
-                signals: line.answer.signals.clone(),
-                confidence,
-                right: counts.exact(),
-            });
+            answered.extend(Sample::of(question, &line.answer));
         }
         Self {
             name: name.to_owned(),
@@ -88,6 +82,40 @@ impl Samples {
             answered,
         }
     }
+}
+
+impl Sample {
+    /// Of an answer, where one was given.
+    fn of(question: &GoldQuestion, answer: &Answer) -> Option<Self> {
+        let given = answer.answers.iter().map(|a| f64::from(a.confidence));
+        let confidence = given.reduce(f64::max)?;
+        let observed = Observation::from(answer).answers;
+        let counts = AnswerCounts::of(&question.answers, &observed, Matching::Lenient);
+        Some(Self {
+            signals: answer.signals.clone(),
+            confidence,
+            right: counts.exact(),
+        })
+    }
+}
+
+/// Fits a calibration to what a pipeline answers, names to be found in the questions.
+///
+/// # Errors
+/// As [`fit`], and where a question cannot be asked.
+pub fn fit_to(
+    pipeline: &Pipeline,
+    questions: &[GoldQuestion],
+    graph: &dyn Graph,
+) -> Result<Calibration> {
+    let one = |question: &GoldQuestion| -> Result<Option<Sample>> {
+        let own = question.own_graph();
+        let graph = own.as_ref().map_or(graph, |own| own as &dyn Graph);
+        let answer = pipeline.answer(&question.without_topics(), graph, &mut ())?;
+        Ok(Sample::of(question, &answer))
+    };
+    let asked: Vec<Option<Sample>> = questions.par_iter().map(one).collect::<Result<_>>()?;
+    fit(asked.iter().flatten())
 }
 
 /// Fits a calibration to answered questions.
@@ -168,7 +196,7 @@ pub fn fit<'s>(samples: impl Iterator<Item = &'s Sample>) -> Result<Calibration>
     let mut calibration = Calibration {
         bias: bias as f32,
         weights: told,
-        precision: Vec::new(),
+        ..Calibration::default()
     };
     let sure = samples.iter().map(|s| {
         let p = calibration.probability(&s.signals);

@@ -34,10 +34,6 @@ const MAX_BYTES: u64 = 64 << 10;
 /// Confidences are no nearer to 0 and 1 than this.
 const NEAREST: f32 = 1e-4;
 
-/// Answers are refused below this where nobody wishes for a precision: three of four such would be
-/// wrong.
-const LEAST: f32 = 0.25;
-
 /// Weights of signals.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -46,9 +42,16 @@ pub struct Calibration {
     pub bias: f32,
     /// w by the names of signals.
     pub weights: BTreeMap<String, f32>,
+    /// Answers are refused below this where nobody wishes for a precision.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub least: f32,
     /// Precisions, rising, each with the least confidence that answers need to come to it together.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub precision: Vec<[f32; 2]>,
+}
+
+fn is_zero(x: &f32) -> bool {
+    *x == 0.0
 }
 
 static READER: LazyLock<Calibration> = LazyLock::new(|| {
@@ -74,8 +77,11 @@ impl Calibration {
         let text = std::fs::read_to_string(path).map_err(Error::io("read", path))?;
         let read: Self =
             toml::from_str(&text).map_err(|e| bad(crate::config::toml_fault(&text, &e)))?;
-        let numbers = read.weights.values().chain(read.precision.iter().flatten());
-        let is_finite = read.bias.is_finite() && numbers.copied().all(f32::is_finite);
+        let is_finite = [read.bias, read.least]
+            .iter()
+            .chain(read.weights.values())
+            .chain(read.precision.iter().flatten())
+            .all(|x| x.is_finite());
         is_finite
             .then_some(read)
             .ok_or_else(|| bad("a weight is no number".into()))
@@ -96,7 +102,7 @@ impl Calibration {
     /// The least confidence of an answer, by the precision that is wished for.
     pub(crate) fn least(&self, precision: Option<f32>) -> Result<f32> {
         match precision {
-            None => Ok(LEAST),
+            None => Ok(self.least),
             Some(0.0) => Ok(0.0),
             Some(wished) => {
                 let found = self.precision.iter().find(|[p, _]| *p >= wished);
@@ -160,6 +166,7 @@ mod tests {
         let calibration = Calibration {
             bias: 0.5,
             weights: weights.map(|(name, w)| (name.to_owned(), w)).into(),
+            least: 0.25,
             precision: vec![[0.5, 0.1], [0.9, 0.6]],
         };
         assert_eq!(calibration.least(None).unwrap(), 0.25);

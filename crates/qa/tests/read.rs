@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may fail")]
 
 use proptest::prelude::*;
-use wherefore::answer::Status;
+use wherefore::answer::{Refusal, Status};
 use wherefore::graph::MemoryGraph;
 use wherefore::{Answer, Pipeline, PipelineConfig, Question};
 
@@ -208,6 +208,98 @@ fn another_reading_can_be_taken() {
     question.reading = 1000;
     let error = pipeline.answer(&question, &graph, &mut ()).unwrap_err();
     assert_eq!(error.code(), "no-such-reading");
+}
+
+#[test]
+fn refusals_have_codes_and_a_precision_can_be_wished_for() {
+    let (pipeline, graph) = (pipeline(), graph());
+    for (asked, refusal) in [
+        ("Which major cities are in Arda?", Refusal::WordsNotUsed),
+        ("Who wrote Hamlet?", Refusal::NotLinked),
+        ("Which countries border Isla?", Refusal::RelationAbsent),
+    ] {
+        let answer = ask(&pipeline, &graph, asked);
+        assert_eq!(answer.refusal, Some(refusal), "{:?}", answer.reason);
+        let json = serde_json::to_value(&answer).unwrap();
+        assert_eq!(json["refusal"], refusal.code());
+    }
+    let mut question = Question::new("What is the capital of Arda?");
+    let sure = pipeline.answer(&question, &graph, &mut ()).unwrap();
+    assert_eq!((sure.refusal, names(&sure)), (None, vec!["Alba"]));
+    let confidence = sure.answers[0].confidence;
+    question.precision = Some(0.99);
+    let answer = pipeline.answer(&question, &graph, &mut ()).unwrap();
+    assert_eq!(answer.answers.is_empty(), confidence < 0.977);
+    if answer.answers.is_empty() {
+        assert_eq!(answer.refusal, Some(Refusal::EvidenceTooWeak));
+        // what was read is offered
+        assert_eq!(answer.alternatives[0].number, 1);
+    }
+    question.precision = Some(0.999);
+    let error = pipeline.answer(&question, &graph, &mut ()).unwrap_err();
+    assert_eq!(error.code(), "no-such-precision");
+    for bad in [-0.1, 1.0, f32::NAN] {
+        question.precision = Some(bad);
+        let error = pipeline.answer(&question, &graph, &mut ()).unwrap_err();
+        assert_eq!(error.code(), "bad-setting");
+    }
+    question.precision = None;
+    question.coverage = Some(0.9);
+    let error = pipeline.answer(&question, &graph, &mut ()).unwrap_err();
+    assert_eq!(error.code(), "no-conformal");
+    let similar = PipelineConfig::of_method("similarity").unwrap();
+    question = Question::new("What is the capital of Arda?");
+    question.precision = Some(0.9);
+    let error = similar.build().unwrap().answer(&question, &graph, &mut ());
+    assert_eq!(error.unwrap_err().code(), "not-calibrated");
+}
+
+#[test]
+fn methods_that_agree_are_surer_and_what_is_computed_is_executed() {
+    let graph = graph();
+    let mut config = PipelineConfig::of_method("auto").unwrap();
+    let alone = ask(
+        &config.build().unwrap(),
+        &graph,
+        "What is the capital of Arda?",
+    );
+    assert_eq!(alone, {
+        let mut read = ask(&pipeline(), &graph, "What is the capital of Arda?");
+        read.timings_ms.clone_from(&alone.timings_ms);
+        read
+    });
+    let similar = PipelineConfig::of_method("similarity").unwrap();
+    config.beside = Some(vec![similar]);
+    let pipeline = config.build().unwrap();
+    let answer = ask(&pipeline, &graph, "What is the capital of Arda?");
+    assert_eq!(answer.answers[0].name, "Alba");
+    assert!(
+        answer.signals.contains_key("agreement"),
+        "{:?}",
+        answer.signals
+    );
+    assert!(wherefore::verify::verify(&answer, &graph).unwrap().holds);
+    let answer = ask(&pipeline, &graph, "How many cities are in Arda?");
+    assert_eq!(names(&answer), ["2"]);
+    assert_eq!(answer.signals["reader"], 1.0);
+    // a path would list what nobody could count
+    let answer = ask(&pipeline, &graph, "How many blorpy cities are in Arda?");
+    assert_eq!(answer.refusal, Some(Refusal::WordsNotUsed));
+}
+
+#[test]
+fn part_of_a_name_is_not_taken_for_another_and_nothing_is_not_counted() {
+    let graph = MemoryGraph::from_names([
+        ("Night", "starred_actors", "Robert Ryan"),
+        ("Day", "starred_actors", "Robert Ryan"),
+        ("Day", "directed_by", "Ann Lee"),
+        ("Dusk", "directed_by", "Ann Lee"),
+    ]);
+    let pipeline = pipeline();
+    let right = ask(&pipeline, &graph, "what does Robert Ryan appear in");
+    assert_eq!(right.status, Status::Answered, "{:?}", right.reason);
+    let other = ask(&pipeline, &graph, "what does Jeri Ryan appear in");
+    assert_eq!(other.status, Status::Abstained, "{:?}", other.reading);
 }
 
 #[test]

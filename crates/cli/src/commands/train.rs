@@ -4,10 +4,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use serde_json::{Map, json};
+use wherefore::PipelineConfig;
+use wherefore::confidence::CONFIDENCE_FILE;
+use wherefore::graph::Graph;
 use wherefore::model::tensor::{Device, device};
 use wherefore::model::{distance_mlp, pna, qr_gat};
 use wherefore::read::Weights;
 use wherefore_lab::aside;
+use wherefore_lab::calibrate::fit_to;
 use wherefore_lab::questions::{self, GoldQuestion};
 use wherefore_lab::supervise::ShortestPaths;
 use wherefore_lab::sweep;
@@ -21,6 +25,9 @@ use crate::errors::Exit;
 use crate::open::open_for;
 use crate::output::Output;
 use crate::progress::{Progress, Unit};
+
+/// Validation questions that confidences are fitted to at most.
+const CALIBRATED: usize = 1000;
 
 pub(crate) fn run(args: &Train, output: &Output) -> anyhow::Result<Exit> {
     match args.method.as_str() {
@@ -281,6 +288,10 @@ fn run_with(
     drop(shown);
     let report =
         report.with_context(|| format!("cannot train the checkpoint `{}`", args.out.display()))?;
+    // `relations` answers nothing by itself, and `amar` is slow around its language model
+    if !matches!(args.method.as_str(), "relations" | "amar") {
+        calibrated(&args.out, &valid, graph.as_ref(), output)?;
+    }
     if output.json {
         output.print_json(&report.json)?;
         return Ok(Exit::Done);
@@ -313,6 +324,31 @@ fn run_with(
         output.note("next", &ask);
     }
     Ok(Exit::Done)
+}
+
+/// Makes the confidences of a checkpoint probabilities, by its validation questions.
+fn calibrated(
+    model: &Path,
+    valid: &[GoldQuestion],
+    graph: &dyn Graph,
+    output: &Output,
+) -> anyhow::Result<()> {
+    let path = model.join(CONFIDENCE_FILE);
+    if path.exists() {
+        std::fs::remove_file(&path)
+            .with_context(|| format!("cannot replace `{}`", path.display()))?;
+    }
+    let some = &valid[..valid.len().min(CALIBRATED)];
+    let pipeline = PipelineConfig::of_checkpoint(model)?.build()?;
+    match fit_to(&pipeline, some, graph) {
+        Ok(calibration) => aside::write(&path, calibration.to_toml())
+            .with_context(|| format!("cannot write `{}`", path.display()))?,
+        Err(error) => output.note(
+            "note",
+            &format!("confidences are no probabilities: {error}"),
+        ),
+    }
+    Ok(())
 }
 
 fn config<C: Settings + Default>(args: &Train) -> anyhow::Result<C> {

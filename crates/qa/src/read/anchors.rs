@@ -696,8 +696,7 @@ impl Search<'_> {
                 price = F::skip_modifier;
             }
             if matches!(price, F::skip_unknown | F::skip_modifier)
-                && self.is_capital(slot)
-                && found.iter().any(|a| self.is_part_beside(a, slot))
+                && self.is_rest_of_name(slot, found)
             {
                 price = F::skip_name;
             }
@@ -731,12 +730,14 @@ impl Search<'_> {
         price
     }
 
-    /// Whether a word stands right beside one that is only a part of the name that it was taken
-    /// for: `Jamey Sheridan`, where the graph has an Ann Sheridan.
-    fn is_part_beside(&self, anchor: &Anchor, slot: usize) -> bool {
+    /// Whether a word is written like a name and stands right beside one that is only a part of
+    /// the name that it was taken for: `Jamey Sheridan`, where the graph has an Ann Sheridan.
+    pub(super) fn is_rest_of_name(&self, slot: usize, found: &[Anchor]) -> bool {
         let at = self.words.slots[slot];
         let unsure = |(f, v): &(F, f32)| *f == F::name_unsure && *v > PART;
-        (anchor.words.0 == at + 1 || anchor.words.1 == at) && anchor.own.iter().any(unsure)
+        let is_part =
+            |a: &Anchor| (a.words.0 == at + 1 || a.words.1 == at) && a.own.iter().any(unsure);
+        self.is_capital(slot) && found.iter().any(is_part)
     }
 
     /// Whether a word is written like a name, in a question that is not written so throughout.

@@ -32,7 +32,11 @@ impl Search<'_> {
             let word = &self.words.all[at];
             let here = |a: &&Anchor| (a.slots.0..a.slots.1).contains(&slot);
             let is_known = found.iter().filter(here).any(|a| !is_doubtful(a));
-            if word.is_silent || is_known || !self.is_noun(at, found) {
+            if word.is_silent
+                || is_known
+                || !self.is_noun(at, found)
+                || self.is_rest_of_name(slot, found)
+            {
                 continue;
             }
             let node = self.arena.add(Node::Whatever(slot as u8))?;
