@@ -915,7 +915,7 @@ pub(crate) struct Served {
     /// are given
     #[arg(long = "method", value_name = "NAME", value_parser = methods())]
     pub(crate) methods: Vec<String>,
-    /// A checkpoint made by `wherefore train`, offered as the method `trained`
+    /// A checkpoint made by `wherefore train`, offered as the methods `trained` and `auto`
     #[arg(long, value_name = "CKPT")]
     pub(crate) model: Option<PathBuf>,
     /// Let a language model answer from the evidence: a GGUF file, or URL#MODEL
