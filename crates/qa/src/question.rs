@@ -23,7 +23,7 @@ pub struct Question {
     #[serde(default, skip_serializing_if = "is_zero")]
     pub reading: usize,
     /// How many of the answers that are given are to be right, as a share: less sure ones are
-    /// refused. 0 has all answered; none: answers that are more likely wrong by far are refused.
+    /// refused. 0 has all answered; none: answers that are more likely wrong than right are refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub precision: Option<f32>,
     /// How often the right reading is to be among those that are answered, as a share: as many are

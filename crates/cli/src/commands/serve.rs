@@ -213,9 +213,9 @@ mod tests {
         let config = config(&args).unwrap();
         assert_eq!(config.default_graph.as_deref(), Some("toy"));
         let names: Vec<_> = config.methods.keys().map(String::as_str).collect();
-        assert_eq!(names, ["auto", "read", "trained", "trained-llm"]);
-        assert_eq!(config.default_method.as_deref(), Some("trained-llm"));
-        let method = &config.methods["trained-llm"];
+        assert_eq!(names, ["auto", "auto-llm", "read", "trained"]);
+        assert_eq!(config.default_method.as_deref(), Some("auto-llm"));
+        let method = &config.methods["auto-llm"];
         assert_eq!(method.llm.as_deref(), Some("m.gguf"));
         assert_eq!(method.model.as_deref(), Some(Path::new("ckpt")));
     }
