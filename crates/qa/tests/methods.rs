@@ -16,7 +16,8 @@ use wherefore::model::{Random, distance_mlp, encode, gnn2r, pna, relation_plan};
 use wherefore::{Answer, PipelineConfig, Question};
 
 /// Name of the method, and its file in `configs/`.
-const METHODS: [(&str, &str); 8] = [
+const METHODS: [(&str, &str); 9] = [
+    ("auto", include_str!("../../../configs/auto.toml")),
     ("read", include_str!("../../../configs/read.toml")),
     (
         "similarity",
@@ -76,7 +77,7 @@ fn every_method_answers_with_verified_evidence() {
         let mut config = PipelineConfig::from_toml(file).unwrap();
         let place = tempfile::tempdir().unwrap();
         // the reader has its weights
-        let trained = method != "read"
+        let trained = !matches!(method, "read" | "auto")
             && config
                 .set_model(&untrained(method, &place.path().join("model")))
                 .unwrap();
