@@ -75,7 +75,10 @@ pub(crate) fn together(read: Answer, other: Answer) -> Answer {
             };
             if share < 1.0 {
                 left.timings_ms.clear();
+                // others are told side by side, not one inside the other
+                let before = std::mem::take(&mut left.others);
                 given.others.push(left);
+                given.others.extend(before);
             }
             (given, ("agreement", share))
         }
@@ -146,6 +149,9 @@ mod tests {
         let part = together(answer(&["a", "b"], 0.7), answer(&["b", "c"], 0.6));
         assert!((part.signals["agreement"] - 1.0 / 3.0).abs() < 1e-6);
         assert_eq!(part.answers[0].id, "a");
+        let third = together(apart, answer(&["c"], 0.9));
+        assert_eq!(third.others.len(), 2);
+        assert!(third.others.iter().all(|other| other.others.is_empty()));
     }
 
     #[test]

@@ -297,7 +297,7 @@ impl Pipeline {
 }
 
 /// A refusal in place of an answer that is not sure enough; what was read is offered.
-fn too_unsure(answer: Answer, least: f32) -> Answer {
+fn too_unsure(mut answer: Answer, least: f32) -> Answer {
     let sure = best(&answer).unwrap_or(0.0);
     let contradicted = answer.signals.get("agreement") == Some(&0.0);
     let read = match &answer.reading {
@@ -317,8 +317,11 @@ fn too_unsure(answer: Answer, least: f32) -> Answer {
         percent(sure),
         percent(least)
     );
-    let mut alternatives = answer.alternatives;
-    if let (Some(reading), Some(form)) = (&answer.reading, &answer.logical_form) {
+    let mut alternatives = std::mem::take(&mut answer.alternatives);
+    let is_of_other = ["other", "agreement"].map(|name| answer.signals.contains_key(name));
+    if let (Some(reading), Some(form), [false, false]) =
+        (&answer.reading, &answer.logical_form, is_of_other)
+    {
         alternatives.insert(
             0,
             Alternative {
@@ -330,6 +333,11 @@ fn too_unsure(answer: Answer, least: f32) -> Answer {
             },
         );
     }
+    let mut others = std::mem::take(&mut answer.others);
+    if contradicted {
+        // both sides with their proofs
+        others.insert(0, answer.clone());
+    }
     Answer {
         question: answer.question,
         status: Status::Abstained,
@@ -337,7 +345,7 @@ fn too_unsure(answer: Answer, least: f32) -> Answer {
         refusal: Some(refusal),
         unused_words: answer.unused_words,
         alternatives,
-        others: answer.others,
+        others,
         signals: answer.signals,
         links: answer.links,
         timings_ms: answer.timings_ms,
