@@ -31,15 +31,10 @@ ask() { # NAME GRAPH QUESTIONS METHOD
     [ -f "$work/runs/$1-$4/metrics.json" ] && return 0
     wait_for
     rm -rf "$work/runs/$1-$4"
+    local model=(--model "$work/models/$2")
+    [ "$4" = read ] && model=()
     "$wherefore" eval --graph "$work/$2" --questions "$3" --linked --method "$4" --precision 0 \
-        --model "$work/models/$2" --out "$work/runs/$1-$4" ${sample:+--sample "$sample"} --quiet > /dev/null &
-}
-read_alone() { # NAME GRAPH QUESTIONS
-    [ -f "$work/runs/$1-read/metrics.json" ] && return 0
-    wait_for
-    rm -rf "$work/runs/$1-read"
-    "$wherefore" eval --graph "$work/$2" --questions "$3" --linked --method read --precision 0 \
-        --out "$work/runs/$1-read" ${sample:+--sample "$sample"} --quiet > /dev/null &
+        "${model[@]}" --out "$work/runs/$1-$4" ${sample:+--sample "$sample"} --quiet > /dev/null &
 }
 
 graph metaqa metaqa/kb.txt --format pipe
@@ -113,8 +108,7 @@ fi
 
 if has measure; then
     while read -r name graph file; do
-        read_alone "$name" "$graph" "$file"
-        for method in relation-plan auto; do ask "$name" "$graph" "$file" "$method"; done
+        for method in read relation-plan auto; do ask "$name" "$graph" "$file" "$method"; done
     done < <(each test)
     wait
 fi

@@ -10,12 +10,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rayon::prelude::*;
 use serde::Serialize;
 use wherefore::confidence::Calibration;
 use wherefore::graph::Graph;
 use wherefore::{Answer, Pipeline};
 
+use crate::each::each;
 use crate::error::{Error, Result};
 use crate::harness::Run;
 use crate::metrics::{AnswerCounts, Confidence, Matching, Observation};
@@ -99,7 +99,8 @@ impl Sample {
     }
 }
 
-/// Fits a calibration to what a pipeline answers, names to be found in the questions.
+/// Fits a calibration to what a pipeline answers, names to be found in the questions; `see` is told
+/// of so many more after some of them.
 ///
 /// # Errors
 /// As [`fit`], and where a question cannot be asked.
@@ -107,6 +108,7 @@ pub fn fit_to(
     pipeline: &Pipeline,
     questions: &[GoldQuestion],
     graph: &dyn Graph,
+    see: impl FnMut(usize),
 ) -> Result<Calibration> {
     let one = |question: &GoldQuestion| -> Result<Option<Sample>> {
         let own = question.own_graph();
@@ -114,8 +116,7 @@ pub fn fit_to(
         let answer = pipeline.answer(&question.without_topics(), graph, &mut ())?;
         Ok(Sample::of(question, &answer))
     };
-    let asked: Vec<Option<Sample>> = questions.par_iter().map(one).collect::<Result<_>>()?;
-    fit(asked.iter().flatten())
+    fit(each(questions, one, see)?.iter().flatten())
 }
 
 /// Fits a calibration to answered questions.

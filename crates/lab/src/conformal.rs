@@ -1,6 +1,5 @@
 //! How readings over a graph fare, so that a coverage can be promised ([`wherefore::conformal`]).
 
-use rayon::prelude::*;
 use serde::Serialize;
 use wherefore::Question;
 use wherefore::conformal::Conformal;
@@ -8,12 +7,10 @@ use wherefore::graph::Graph;
 use wherefore::link::Linker;
 use wherefore::retrieve::Read;
 
+use crate::each::each;
 use crate::error::Result;
 use crate::questions::GoldQuestion;
 use crate::train::reading::agreement;
-
-/// Questions that are read at the same time.
-const AT_ONCE: usize = 32;
 
 /// The first readings of a question that come to different things.
 #[derive(Clone, Debug)]
@@ -35,13 +32,13 @@ pub struct Kept {
     pub readings: f64,
 }
 
-/// Reads questions; `see` is told how many are done.
+/// Reads questions; `see` is told of so many more after some of them.
 pub fn readings(
     questions: &[GoldQuestion],
     graph: &dyn Graph,
     linker: &dyn Linker,
     reader: &Read,
-    mut see: impl FnMut(usize),
+    see: impl FnMut(usize),
 ) -> Result<Vec<Readings>> {
     let one = |question: &GoldQuestion| -> Result<Readings> {
         let asked: Question = question.without_topics();
@@ -65,12 +62,7 @@ pub fn readings(
         }
         Ok(found)
     };
-    let mut all = Vec::with_capacity(questions.len());
-    for some in questions.chunks(AT_ONCE) {
-        all.extend(some.par_iter().map(one).collect::<Result<Vec<_>>>()?);
-        see(all.len());
-    }
-    Ok(all)
+    each(questions, one, see)
 }
 
 impl Readings {

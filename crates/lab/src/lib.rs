@@ -12,6 +12,7 @@ pub mod aspects;
 pub mod calibrate;
 pub mod conformal;
 pub mod draft;
+mod each;
 mod error;
 pub mod forms;
 pub mod harness;

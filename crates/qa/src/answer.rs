@@ -34,16 +34,6 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// All, in the order of the stages that refuse.
-    pub const ALL: [Self; 6] = [
-        Self::NotLinked,
-        Self::WordsNotUsed,
-        Self::RelationAbsent,
-        Self::EvidenceTooWeak,
-        Self::RoutesContradict,
-        Self::BudgetSpent,
-    ];
-
     /// As it stands in JSON.
     pub fn code(self) -> &'static str {
         match self {

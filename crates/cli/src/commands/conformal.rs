@@ -93,8 +93,10 @@ pub(crate) fn run(args: &Conformal, output: &Output) -> anyhow::Result<Exit> {
     let look = |questions: &[GoldQuestion]| -> anyhow::Result<Vec<Readings>> {
         let bar = Progress::begin("reading", output);
         let total = Some(questions.len() as u64);
-        Ok(readings(questions, graph, &linker, &reader, |done| {
-            bar.at(done as u64, total, Unit::Count("questions"));
+        let mut done = 0;
+        Ok(readings(questions, graph, &linker, &reader, |more| {
+            done += more as u64;
+            bar.at(done, total, Unit::Count("questions"));
         })?)
     };
     let seen = look(&own)?;

@@ -340,7 +340,14 @@ fn calibrated(
     }
     let some = &valid[..valid.len().min(CALIBRATED)];
     let pipeline = PipelineConfig::of_checkpoint(model)?.build()?;
-    match fit_to(&pipeline, some, graph) {
+    let bar = Progress::begin("calibrating", output);
+    let mut done = 0;
+    let fitted = fit_to(&pipeline, some, graph, |more| {
+        done += more as u64;
+        bar.at(done, Some(some.len() as u64), Unit::Count("questions"));
+    });
+    drop(bar);
+    match fitted {
         Ok(calibration) => aside::write(&path, calibration.to_toml())
             .with_context(|| format!("cannot write `{}`", path.display()))?,
         Err(error) => output.note(

@@ -9,13 +9,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use wherefore::graph::{EntityId, Graph, Term};
 use wherefore::model::{Encoder, encode};
 use wherefore::read::{Came, Candidate, Example, Fitting, Known, Proposal, Weights, fit, read};
 
 use super::Settings;
+use crate::each::each;
 use crate::error::{Error, Result};
 use crate::metrics::{AnswerCounts, Matching, PredictedAnswer};
 use crate::questions::{GoldQuestion, Name};
@@ -26,8 +26,6 @@ const READINGS: usize = 40;
 const NEAR: f64 = 0.5;
 /// Answers that are compared at most: no gold answer has as many.
 const MAX_ANSWERS: usize = 2000;
-/// Questions that are read side by side.
-const AT_ONCE: usize = 32;
 /// Answers that many wrong readings come to as well.
 const CHEAP: [&str; 4] = ["yes", "no", "0", "1"];
 
@@ -167,20 +165,15 @@ impl Taught<'_> {
         weights: &Weights,
         config: &ReadTrainConfig,
         judge: impl Fn(&[Proposal], &GoldQuestion) -> Result<T> + Sync,
-        mut see: impl FnMut(usize),
+        see: impl FnMut(usize),
     ) -> Result<Vec<T>> {
         let time = Duration::from_millis(config.time_limit_ms);
-        let mut all = Vec::with_capacity(self.questions.len());
-        for some in self.questions.chunks(AT_ONCE) {
-            let one = |question: &&GoldQuestion| {
-                let asked = question.without_topics();
-                let readings = read(&asked, &[], self.graph, self.known, weights, time)?;
-                judge(&readings, question)
-            };
-            all.extend(some.par_iter().map(one).collect::<Result<Vec<T>>>()?);
-            see(some.len());
-        }
-        Ok(all)
+        let one = |question: &&GoldQuestion| {
+            let asked = question.without_topics();
+            let readings = read(&asked, &[], self.graph, self.known, weights, time)?;
+            judge(&readings, question)
+        };
+        each(&self.questions, one, see)
     }
 }
 

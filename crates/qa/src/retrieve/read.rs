@@ -181,7 +181,7 @@ impl Read {
                 .first()
                 .map(|r| r.unused.clone())
                 .unwrap_or_default(),
-            alternatives: alternatives(readings.iter(), readings, graph)?,
+            alternatives: alternatives(readings.iter(), &distinct(readings), graph)?,
             ..ScoredTriples::default()
         })
     }
@@ -207,8 +207,9 @@ impl Read {
     ) -> Result<Vec<(Proposal, f32)>> {
         let known = self.known(graph)?;
         let readings = read(question, links, graph, &known, &self.weights, self.time())?;
-        let firsts = distinct(&readings).into_iter().take(MOST_READINGS);
-        let shared = firsts.map(|r| (r.clone(), share(r, &readings)));
+        let distinct = distinct(&readings);
+        let firsts = distinct.iter().take(MOST_READINGS);
+        let shared = firsts.map(|r| ((*r).clone(), share(r, &distinct)));
         Ok(shared.collect())
     }
 
@@ -216,7 +217,7 @@ impl Read {
     fn within(
         &self,
         coverage: f32,
-        readings: &[Proposal],
+        distinct: &[&Proposal],
         graph: &dyn Graph,
     ) -> Result<Vec<usize>> {
         let folder = graph.folder();
@@ -225,8 +226,8 @@ impl Read {
             graph: folder.map(std::path::Path::to_owned),
         })?;
         let least = 1.0 - known.threshold(coverage)?;
-        let others = distinct(readings).into_iter().take(MOST_READINGS).skip(1);
-        let kept = others.filter(|r| share(r, readings) >= least);
+        let others = distinct.iter().take(MOST_READINGS).skip(1);
+        let kept = others.filter(|r| share(r, distinct) >= least);
         Ok(kept.map(|r| r.number).collect())
     }
 }
@@ -247,8 +248,9 @@ impl Retriever for Read {
         let readings = read(question, links, graph, &known, &self.weights, time)?;
         let topics: Vec<EntityId> = links.iter().map(|link| link.entity).collect();
         let wanted = question.reading.max(1) - 1;
+        let distinct = distinct(&readings);
         let within = match question.coverage {
-            Some(coverage) => self.within(coverage, &readings, graph)?,
+            Some(coverage) => self.within(coverage, &distinct, graph)?,
             None => Vec::new(),
         };
         let chosen = match (question.reading, readings.first()) {
@@ -275,14 +277,14 @@ impl Retriever for Read {
         };
         let candidate = Candidate {
             form: chosen.form.clone(),
-            score: share(chosen, &readings),
+            score: share(chosen, &distinct),
         };
         let mut scored = running.first([Ok(candidate)], &topics, graph)?;
         if scored.form.is_none() {
             return self.refused(&readings, scored.is_spent, &topics, graph);
         }
         let others = (readings.iter()).filter(|r| r.came != chosen.came && r.unused.is_empty());
-        scored.alternatives = alternatives(others, &readings, graph)?;
+        scored.alternatives = alternatives(others, &distinct, graph)?;
         scored.within = within;
         scored.unused = chosen.passed_over.clone();
         let yes = |is: bool| f32::from(u8::from(is));
@@ -299,8 +301,8 @@ impl Retriever for Read {
 }
 
 /// How much of all that the readings come to a reading has.
-fn share(of: &Proposal, readings: &[Proposal]) -> f32 {
-    let sum: f32 = distinct(readings)
+fn share(of: &Proposal, distinct: &[&Proposal]) -> f32 {
+    let sum: f32 = distinct
         .iter()
         .map(|r| (SHARPNESS * (r.score - of.score)).exp())
         .sum();
@@ -320,7 +322,7 @@ fn distinct(readings: &[Proposal]) -> Vec<&Proposal> {
 
 fn alternatives<'r>(
     some: impl Iterator<Item = &'r Proposal>,
-    readings: &[Proposal],
+    distinct: &[&Proposal],
     graph: &dyn Graph,
 ) -> Result<Vec<Alternative>> {
     let mut told: Vec<Alternative> = Vec::new();
@@ -333,7 +335,7 @@ fn alternatives<'r>(
             told.push(Alternative {
                 number: reading.number,
                 reading: english,
-                share: share(reading, readings),
+                share: share(reading, distinct),
                 logical_form: reading.form.to_string(),
                 unused_words: reading.unused.clone(),
             });
