@@ -5,7 +5,7 @@
 //! J = |A ∩ B| / |A ∪ B|                      answers of the reader, and of the other method
 //! ```
 //!
-//! The surer one is given. Its confidence is computed anew ([`Calibration`]) from what it was, how
+//! The reader's are given unless the other is surer by far ([`LEAD`]). The confidence is computed anew ([`Calibration`]) from what it was, how
 //! many answers there are, and
 //!
 //! | signal | what it is |
@@ -21,8 +21,12 @@ use std::collections::HashSet;
 use std::sync::LazyLock;
 
 use crate::answer::{Answer, Status};
-use crate::confidence::{Calibration, best, signals};
+use crate::confidence::{Calibration, best, odds, signals};
 use crate::logic::Form;
+
+/// How far, in log-odds, another method has to be ahead of the reader. On validation questions of
+/// eleven sets 1 was better than 0 (0.940 against 0.937 in the mean) and as good as 2.
+const LEAD: f32 = 1.0;
 
 static JOINT: LazyLock<Calibration> = LazyLock::new(|| {
     let read = toml::from_str(include_str!("auto.toml"));
@@ -69,7 +73,8 @@ pub(crate) fn together(read: Answer, other: Answer) -> Answer {
         }
         (true, true) => {
             let share = overlap(&read, &other);
-            let (mut given, mut left) = match best(&other) > best(&read) {
+            let ahead = |answer: &Answer| odds(best(answer).unwrap_or(0.0));
+            let (mut given, mut left) = match ahead(&other) > ahead(&read) + LEAD {
                 true => (other, read),
                 false => (read, other),
             };
@@ -140,7 +145,10 @@ mod tests {
         let same = together(answer(&["a", "b"], 0.7), answer(&["b", "a"], 0.6));
         assert_eq!(same.signals["agreement"], 1.0);
         assert!(same.others.is_empty());
-        let apart = together(answer(&["a"], 0.7), answer(&["b"], 0.8));
+        let near = together(answer(&["a"], 0.7), answer(&["b"], 0.8));
+        assert_eq!(near.answers[0].id, "a");
+        // ln(0.9 / 0.1) − ln(0.7 / 0.3) = 1.35
+        let apart = together(answer(&["a"], 0.7), answer(&["b"], 0.9));
         assert_eq!(apart.answers[0].id, "b");
         assert_eq!(apart.others[0].answers[0].id, "a");
         assert_eq!(apart.signals["agreement"], 0.0);

@@ -131,14 +131,19 @@ pub(crate) fn best(answer: &Answer) -> Option<f32> {
     given.reduce(f32::max)
 }
 
+/// ln(p / (1 − p)), finite also for 0 and 1.
+pub(crate) fn odds(p: f32) -> f32 {
+    let p = p.clamp(NEAREST, 1.0 - NEAREST);
+    (p / (1.0 - p)).ln()
+}
+
 /// The signals of an answer: what every method has, and what this one adds.
 pub(crate) fn signals(answer: &Answer, own: &[(&'static str, f32)]) -> BTreeMap<String, f32> {
     let Some(best) = best(answer) else {
         return BTreeMap::new();
     };
-    let best = best.clamp(NEAREST, 1.0 - NEAREST);
     let all = [
-        ("confidence", (best / (1.0 - best)).ln()),
+        ("confidence", odds(best)),
         ("answers", (answer.answers.len() as f32).ln()),
     ];
     let all = all.iter().chain(own);

@@ -546,3 +546,27 @@ fn differences_shares_and_what_is_left_out_are_read() {
         assert_eq!(names(&answer), *wanted, "{text}: {:?}", answer.reading);
     }
 }
+
+#[test]
+fn who_is_not_answered_by_a_place_nor_where_by_a_person() {
+    let graph = MemoryGraph::from_names([
+        ("Ann Lee", "born_in", "Ghent"),
+        ("Bo Ray", "born_in", "Lille"),
+        ("Cy Fox", "born_in", "Ghent"),
+        ("Night Train", "cast", "Ann Lee"),
+        ("Night Train", "filmed", "Lille"),
+        ("Day Boat", "cast", "Bo Ray"),
+        ("Day Boat", "filmed", "Ghent"),
+    ]);
+    let pipeline = pipeline();
+    let names = |text: &str| -> Vec<String> {
+        let question = Question {
+            precision: Some(0.0),
+            ..Question::new(text)
+        };
+        let answer = pipeline.answer(&question, &graph, &mut ()).unwrap();
+        answer.answers.into_iter().map(|a| a.name).collect()
+    };
+    assert_eq!(names("Who is Night Train with?"), ["Ann Lee"]);
+    assert_eq!(names("Where is Night Train?"), ["Lille"]);
+}

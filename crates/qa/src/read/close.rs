@@ -20,11 +20,7 @@ impl Search<'_> {
                     node = self.that_has(node, *relation)?;
                     own.push((F::exists, 1.0));
                 }
-                let chosen = match self.arena.node(node) {
-                    Node::Top(of, ..) => self.is_choice(*of),
-                    _ => false,
-                };
-                if self.is_yes_no && !chosen {
+                if self.is_yes_no && !self.is_chosen(node) {
                     own.push((F::truth, 1.0));
                     closed.push((self.arena.add(Node::Any(node))?, own));
                     return Ok(closed);
@@ -154,6 +150,21 @@ impl Search<'_> {
         }
     }
 
+    /// Whether it is one of those that the question names: `Kenya or Uganda`.
+    fn is_chosen(&self, node: Id) -> bool {
+        match self.arena.node(node) {
+            Node::Top(of, ..) => self.is_choice(*of),
+            _ => false,
+        }
+    }
+
+    /// Whether the question says nothing but names.
+    fn is_all_named(&self) -> bool {
+        let words = self.words.all.iter().zip(&self.named);
+        let mut said = words.filter(|(word, _)| !word.is_silent && !self.lang.asks(&word.lower));
+        said.all(|(_, named)| *named)
+    }
+
     /// Whether a set may be times: also as texts, where the relation says so.
     pub(super) fn may_be_time(&self, node: Id) -> bool {
         let said = match *self.arena.node(node) {
@@ -182,8 +193,25 @@ impl Search<'_> {
         if ops.contains(&Op::When) && !self.may_be_time(node) {
             own.push((F::time_mismatch, 1.0));
         }
-        if self.lang.person.contains(&asked.lower) && kind.is_measure() {
+        let is_person = self.lang.person.contains(&asked.lower);
+        if is_person && kind.is_measure() {
             own.push((F::person_mismatch, 1.0));
+        }
+        // `who is James Dean` asks what he does, not for another
+        let is_asked_about = is_person && self.is_all_named();
+        let asks_kind = is_person && !is_asked_about || ops.contains(&Op::Where);
+        if asks_kind && kind == Kind::Thing && !self.is_chosen(node) {
+            let being = self.being(node)?;
+            own.extend(match is_person {
+                true => [
+                    (F::person_fits, being.people),
+                    (F::person_of_place, being.places),
+                ],
+                false => [
+                    (F::place_fits, being.places),
+                    (F::place_of_person, being.people),
+                ],
+            });
         }
         Ok(())
     }

@@ -19,6 +19,8 @@ struct File {
     person: Vec<String>,
     amount: Vec<String>,
     place_relations: Vec<String>,
+    people: Named,
+    places: Named,
     years: Vec<String>,
     ages: Vec<String>,
     values: Vec<String>,
@@ -55,6 +57,14 @@ struct File {
     compare: Compares,
     groups: HashMap<String, Vec<String>>,
     chains: Vec<Chain>,
+}
+
+/// Relations that things of a kind have, and those that lead to them.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Named {
+    have: Vec<String>,
+    led_to_by: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -187,6 +197,12 @@ pub(super) enum Gap {
     With,
 }
 
+/// Relations that things of a kind have, and those that lead to them, each as its stems.
+pub(super) struct Signs {
+    pub(super) have: Vec<HashSet<String>>,
+    pub(super) led_to_by: Vec<HashSet<String>>,
+}
+
 /// A language.
 pub(super) struct Lang {
     silent: HashSet<String>,
@@ -208,6 +224,9 @@ pub(super) struct Lang {
     no_superlatives: HashSet<String>,
     participle_ends: Vec<String>,
     pub(super) place_relations: Vec<String>,
+    /// What only people have, and only places.
+    pub(super) people: Signs,
+    pub(super) places: Signs,
     pub(super) years: HashSet<String>,
     /// What relations to ages are called.
     pub(super) ages: HashSet<String>,
@@ -234,8 +253,23 @@ pub(super) fn english() -> &'static Lang {
 
 impl Lang {
     fn new(file: File) -> Self {
+        let silent: HashSet<String> = file.silent.into_iter().collect();
+        let stems = |labels: &[String]| -> Vec<HashSet<String>> {
+            let of = |label: &String| {
+                let words = label.split(' ').filter(|w| !silent.contains(*w));
+                words.map(|w| stem(w).into_owned()).collect()
+            };
+            labels.iter().map(of).collect()
+        };
+        let signs = |named: &Named| Signs {
+            have: stems(&named.have),
+            led_to_by: stems(&named.led_to_by),
+        };
+        let (people, places) = (signs(&file.people), signs(&file.places));
         let mut lang = Lang {
-            silent: file.silent.into_iter().collect(),
+            silent,
+            people,
+            places,
             light: file.light.iter().map(|w| stem(w).into_owned()).collect(),
             person: file.person.into_iter().collect(),
             amount: file.amount.into_iter().collect(),

@@ -4,6 +4,7 @@
 mod anchors;
 mod arena;
 mod arithmetic;
+mod asked;
 mod chart;
 mod close;
 mod far;

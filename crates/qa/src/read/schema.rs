@@ -14,6 +14,7 @@ use std::borrow::Cow;
 use hashbrown::{HashMap, HashSet};
 use wherefore_graph::{Edge, EntityId, Graph, LiteralKind, RelationId, Term, edges_by_relation};
 
+use super::asked::Told;
 use super::far::Counted;
 use super::lang::Lang;
 use crate::error::Result;
@@ -176,6 +177,8 @@ pub(super) struct Schema {
     by_group: HashMap<u16, Vec<RelationId>>,
     classes_by_stem: HashMap<String, Vec<ClassIx>>,
     classes_by_group: HashMap<u16, Vec<ClassIx>>,
+    /// What tells people and places.
+    pub(super) told: Told,
 }
 
 impl Schema {
@@ -199,6 +202,7 @@ impl Schema {
             by_group: HashMap::new(),
             classes_by_stem: HashMap::new(),
             classes_by_group: HashMap::new(),
+            told: Told::default(),
         };
         schema.read_classes(graph, counted.as_ref(), lang)?;
         let mut labels = HashSet::new();
@@ -228,6 +232,7 @@ impl Schema {
             None => schema.read_instances(graph)?,
             Some(counted) => schema.counted_around(counted, lang)?,
         }
+        schema.told = Told::of(&schema.relations, lang);
         for joins in schema.joins.values_mut() {
             joins.sort_by_key(|&(relation, count)| (std::cmp::Reverse(count), relation));
         }

@@ -1,0 +1,202 @@
+//! Whether things are of the kind that is asked for: *who* asks for people, *where* for places.
+//!
+//! Which things are people or places is learned from the graph. People have a date of birth or a
+//! spouse, places a latitude or a capital; a film is directed by people, and born in is what people
+//! are in places. The language file names such relations; a thing that has one of them is of that
+//! kind. A thing that has none is taken for what others are that stand at the same end of the
+//! relation which leads to it.
+
+use hashbrown::HashSet;
+use wherefore_graph::{EntityId, Graph, RelationId, edges_by_relation};
+
+use super::arena::{Id, Meaning, Node};
+use super::chart::Search;
+use super::lang::{Lang, Signs};
+use super::schema::{Relation, Schema, Step, row};
+use crate::error::Result;
+
+/// Members of a set that are looked at.
+const LOOKED_AT: usize = 4;
+/// Ends of a relation that are looked at.
+const ENDS: usize = 24;
+/// Relations that are looked for, the most frequent ones.
+const MOST: usize = 16;
+
+/// How many of some things are people, and how many places: shares from 0 to 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Being {
+    pub(super) people: f32,
+    pub(super) places: f32,
+}
+
+/// The steps that only people, and only places, can make.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    people: Vec<Step>,
+    places: Vec<Step>,
+}
+
+impl Told {
+    pub(super) fn of(relations: &[Relation], lang: &Lang) -> Self {
+        let known = |signs: &Signs| {
+            let mut steps: Vec<(usize, Step)> = Vec::new();
+            for (id, relation) in (0..).zip(relations) {
+                let stems: HashSet<&str> = relation.stems.iter().map(String::as_str).collect();
+                let is_of = |all: &[HashSet<String>]| {
+                    all.iter().any(|one| {
+                        one.len() == stems.len() && stems.iter().all(|s| one.contains(*s))
+                    })
+                };
+                if is_of(&signs.have) {
+                    steps.push((relation.count, (RelationId(id), true)));
+                }
+                if is_of(&signs.led_to_by) {
+                    steps.push((relation.count, (RelationId(id), false)));
+                }
+            }
+            steps.sort_by_key(|&(count, step)| (std::cmp::Reverse(count), step));
+            steps.into_iter().take(MOST).map(|(_, step)| step).collect()
+        };
+        Self {
+            people: known(&lang.people),
+            places: known(&lang.places),
+        }
+    }
+}
+
+impl Schema {
+    /// What a thing is, where its relations tell.
+    fn being(&self, thing: EntityId, graph: &dyn Graph) -> Result<Option<Being>> {
+        let rows = [row(graph, thing, false)?, row(graph, thing, true)?];
+        let makes = |steps: &[Step]| {
+            let mut all = steps.iter();
+            all.any(|&(relation, on)| {
+                !edges_by_relation(&rows[usize::from(on)], relation).is_empty()
+            })
+        };
+        let (people, places) = (makes(&self.told.people), makes(&self.told.places));
+        let share = |is: bool| f32::from(u8::from(is)) / if people && places { 2.0 } else { 1.0 };
+        Ok((people || places).then(|| Being {
+            people: share(people),
+            places: share(places),
+        }))
+    }
+
+    /// What the things are that a step leads to.
+    fn beings(&self, step: Step, graph: &dyn Graph) -> Result<Being> {
+        let (first, second) = self.steps(step);
+        let (relation, on) = second.unwrap_or(first);
+        let (mut sum, mut known) = (Being::default(), 0.0f32);
+        for triple in graph.with_relation(relation)?.take(ENDS) {
+            let triple = triple?;
+            let end = if on { triple.tail } else { triple.head };
+            if let Some(being) = self.being(end, graph)? {
+                sum.people += being.people;
+                sum.places += being.places;
+                known += 1.0;
+            }
+        }
+        Ok(Being {
+            people: sum.people / known.max(1.0),
+            places: sum.places / known.max(1.0),
+        })
+    }
+}
+
+impl Search<'_> {
+    /// What the members of a set are; none where nothing tells.
+    pub(super) fn being(&mut self, node: Id) -> Result<Being> {
+        let mut sum = Being::default();
+        let told = &self.schema.told;
+        // a service would be asked for each of them
+        if told.people.is_empty() && told.places.is_empty() || self.graph.service().is_some() {
+            return Ok(sum);
+        }
+        let Meaning::Set(members) = self.arena.meaning(node)? else {
+            return Ok(sum);
+        };
+        let some = &members[..members.len().min(LOOKED_AT)];
+        let mut add = |being: Being| {
+            sum.people += being.people / some.len() as f32;
+            sum.places += being.places / some.len() as f32;
+        };
+        for &member in some {
+            match self.schema.being(member, self.graph)? {
+                Some(being) => add(being),
+                None => {
+                    if let Some(step) = self.last_step(node) {
+                        add(self.ends_are(step)?);
+                    }
+                }
+            }
+        }
+        Ok(sum)
+    }
+
+    /// The step that leads to the members of a set.
+    fn last_step(&self, node: Id) -> Option<Step> {
+        match *self.arena.node(node) {
+            Node::Join(step, _) => Some(step),
+            Node::And(a, b) => self.last_step(a).or_else(|| self.last_step(b)),
+            Node::Except(of, _) | Node::Top(of, ..) | Node::Where(of, ..) => self.last_step(of),
+            _ => None,
+        }
+    }
+
+    fn ends_are(&mut self, step: Step) -> Result<Being> {
+        if let Some(&known) = self.known_beings.get(&step) {
+            return Ok(known);
+        }
+        let beings = self.schema.beings(step, self.graph)?;
+        self.known_beings.insert(step, beings);
+        Ok(beings)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use wherefore_graph::{MemoryGraph, NameMatch};
+
+    use super::super::lang::english;
+    use super::*;
+
+    #[test]
+    fn relations_tell_people_and_places() {
+        let graph = MemoryGraph::from_names([
+            ("Ann", "date_of_birth", "1950-01-02"),
+            ("Ann", "lives_in", "Ghent"),
+            ("Heat", "directed_by", "Bo"),
+            ("Heat", "shown_to", "Ann"),
+            ("Heat", "shown_to", "Bo"),
+            ("Heat", "shown_to", "Cy"),
+            ("Heat", "shown_to", "Ghent"),
+        ]);
+        let schema = Schema::new(&graph, english()).unwrap();
+        let id = |name: &str| graph.entities_named(name, NameMatch::Exact).unwrap()[0];
+        let is = |name: &str| schema.being(id(name), &graph).unwrap();
+        let (person, place) = (
+            Being {
+                people: 1.0,
+                places: 0.0,
+            },
+            Being {
+                people: 0.0,
+                places: 1.0,
+            },
+        );
+        assert_eq!(is("Ann"), Some(person));
+        assert_eq!(is("Bo"), Some(person));
+        assert_eq!(is("Ghent"), Some(place));
+        assert_eq!(is("Heat"), None);
+        assert_eq!(is("Cy"), None);
+        // two of the three that are known are people
+        let shown = graph.relation_named("shown_to").unwrap().unwrap();
+        let ends = schema.beings((shown, true), &graph).unwrap();
+        assert!((ends.people - 2.0 / 3.0).abs() < 1e-6);
+        assert!((ends.places - 1.0 / 3.0).abs() < 1e-6);
+        assert_eq!(
+            schema.beings((shown, false), &graph).unwrap(),
+            Being::default()
+        );
+    }
+}
