@@ -256,8 +256,12 @@ impl Lang {
         let silent: HashSet<String> = file.silent.into_iter().collect();
         let stems = |labels: &[String]| -> Vec<HashSet<String>> {
             let of = |label: &String| {
-                let words = label.split(' ').filter(|w| !silent.contains(*w));
-                words.map(|w| stem(w).into_owned()).collect()
+                let says = |word: &str| !silent.contains(word);
+                // as the words of relations: all of them where no other is left
+                let all = label.split(' ');
+                let some = label.split(' ').any(says);
+                let kept = all.filter(|word| !some || says(word));
+                kept.map(|word| stem(word).into_owned()).collect()
             };
             labels.iter().map(of).collect()
         };
