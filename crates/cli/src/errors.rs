@@ -9,7 +9,6 @@
 use std::fmt;
 use std::io::{self, Write};
 use std::panic::{self, AssertUnwindSafe};
-use std::process::ExitCode;
 
 use serde::Serialize;
 
@@ -26,12 +25,6 @@ pub(crate) enum Exit {
     Input = 2,
     /// We failed.
     Fault = 3,
-}
-
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
-        ExitCode::from(exit as u8)
-    }
 }
 
 /// What only the command line can find wrong, with the step that mends it.
@@ -53,20 +46,38 @@ impl std::error::Error for UserError {}
 /// The longest line of an error, in characters: names and lines of input can be of any length.
 const MAX_LINE: usize = 600;
 
-#[derive(Debug, Serialize)]
-struct Report {
-    code: &'static str,
-    message: String,
-    cause: Option<String>,
-    hint: Option<String>,
+/// What went wrong, why, and what to do next.
+#[derive(Clone, Debug, Serialize)]
+pub struct Failure {
+    /// For programs.
+    pub code: &'static str,
+    /// What failed.
+    pub message: String,
+    /// Why.
+    pub cause: Option<String>,
+    /// What to do next.
+    pub hint: Option<String>,
 }
 
-impl Report {
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+impl Failure {
+    /// What an error says.
+    pub fn of(error: &anyhow::Error) -> Self {
+        describe(error).0
+    }
+
     fn write(&self, json: bool, color: bool) {
         let text = if json {
             #[derive(Serialize)]
             struct Wrapped<'a> {
-                error: &'a Report,
+                error: &'a Failure,
             }
             let text = serde_json::to_string(&Wrapped { error: self });
             text.expect("texts are JSON") + "\n"
@@ -117,7 +128,10 @@ pub(crate) fn report(error: &anyhow::Error, output: &Output) -> Exit {
     exit
 }
 
-fn describe(error: &anyhow::Error) -> (Report, Exit) {
+fn describe(error: &anyhow::Error) -> (Failure, Exit) {
+    if let Some(failure) = error.downcast_ref::<Failure>() {
+        return (failure.clone(), Exit::Input);
+    }
     let mut chain = error.chain().map(ToString::to_string);
     let message = chain.next().unwrap_or_default();
     let cause = chain.collect::<Vec<_>>().join(": ");
@@ -145,7 +159,7 @@ fn describe(error: &anyhow::Error) -> (Report, Exit) {
         break;
     }
     let (code, hint, exit) = known;
-    let report = Report {
+    let report = Failure {
         code,
         message,
         cause: Some(cause).filter(|c| !c.is_empty()),
@@ -188,7 +202,7 @@ pub(crate) fn usage(error: &clap::Error, json: bool) -> Exit {
             hint.get_or_insert_with(|| format!("the command is `{usage}`; `--help` tells more"));
         }
     }
-    let report = Report {
+    let report = Failure {
         code: "usage",
         message,
         cause: None,
@@ -216,7 +230,7 @@ pub(crate) fn guard(json: bool, work: impl FnOnce() -> Exit) -> Exit {
             .location()
             .map(|l| format!(" ({l})"))
             .unwrap_or_default();
-        let report = Report {
+        let report = Failure {
             code: "internal",
             message: "wherefore failed, and the fault is ours".into(),
             cause: Some(format!("{what}{place}")),

@@ -104,7 +104,10 @@ fn no_folder(address: &str) -> UserError {
 }
 
 /// Opens `@world`, `@toy`, a graph folder or a service.
-pub(crate) fn open(name: &str, trust: Trust) -> anyhow::Result<Box<dyn Graph>> {
+///
+/// # Errors
+/// Where there is none, or it cannot be read.
+pub fn open(name: &str, trust: Trust) -> anyhow::Result<Box<dyn Graph>> {
     match name.strip_prefix('@') {
         Some(_) if name == TOY => Ok(Box::new(toy::graph())),
         Some(_) if name == world::NAME => {

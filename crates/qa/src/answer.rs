@@ -126,6 +126,24 @@ pub struct Answer {
     pub seal: Option<Seal>,
 }
 
+/// Evidence with scores, without reasoning: [`crate::Pipeline::retrieve`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Retrieved {
+    /// The words of the question.
+    pub question: String,
+    /// How the question was tied to the graph.
+    pub links: Vec<LinkReport>,
+    /// Entities and triples that were looked at.
+    pub subgraph: [usize; 2],
+    /// Triples, best first.
+    pub evidence: Vec<Evidence>,
+    /// What had to be left out, in words for the user.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// Milliseconds by stage.
+    pub timings_ms: BTreeMap<String, f64>,
+}
+
 /// Another way to read the question.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Alternative {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use wherefore_graph::Graph;
 
-use crate::answer::{Alternative, Answer, Refusal, Status};
+use crate::answer::{Alternative, Answer, Refusal, Retrieved, Status};
 use crate::auto;
 use crate::confidence::{Calibration, best, signals};
 use crate::error::{Error, Result};
@@ -16,7 +16,7 @@ use crate::read::computes;
 use crate::reason::{Conclusion, Reasoner, form_of};
 use crate::retrieve::{Retriever, ScoredTriples};
 use crate::select::{Selection, Selector};
-use crate::verify::{Rules, link_reports, settle};
+use crate::verify::{Rules, evidence, link_reports, settle};
 
 /// Other methods and other readings are begun within this time.
 const BESIDE: Duration = Duration::from_secs(2);
@@ -178,6 +178,47 @@ impl Pipeline {
         answer.timings_ms.insert("total".into(), total);
         observer.stage(Stage::Verified(&answer));
         Ok(answer)
+    }
+
+    /// The triples that bear on the question, best first: what the selector takes, or the `top_k`
+    /// with the best scores.
+    pub fn retrieve(
+        &self,
+        question: &Question,
+        graph: &dyn Graph,
+        top_k: Option<usize>,
+    ) -> Result<Retrieved> {
+        question.check()?;
+        let mut clock = Clock::start();
+        let links = self.linker.link(question, graph)?;
+        clock.lap("link");
+        let mut found = Retrieved {
+            question: question.text.clone(),
+            links: link_reports(&links, graph)?,
+            ..Retrieved::default()
+        };
+        if !links.is_empty() || !self.retriever.needs_links() {
+            let scored = self.retriever.retrieve(question, &links, graph)?;
+            clock.lap("retrieve");
+            let selection = match top_k {
+                None => self.selector.select(&scored)?,
+                Some(k) => {
+                    let scores = &scored.triple_scores;
+                    let mut order: Vec<usize> = (0..scores.len()).collect();
+                    order.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]).then(a.cmp(&b)));
+                    order.truncate(k);
+                    Selection::of(&scored, &order)
+                }
+            };
+            clock.lap("select");
+            let subgraph = &scored.subgraph;
+            found.subgraph = [subgraph.entities().len(), subgraph.triples().len()];
+            found.evidence = evidence(&selection, graph)?;
+            found.notes = scored.notes;
+            clock.lap("verify");
+        }
+        found.timings_ms = clock.timings();
+        Ok(found)
     }
 
     /// The least confidence of an answer.

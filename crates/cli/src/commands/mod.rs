@@ -57,27 +57,32 @@ fn read_text(path: &Path, limit: u64) -> anyhow::Result<String> {
 }
 
 /// What a command says of how to answer.
-struct Wanted<'a> {
-    config: Option<&'a Path>,
-    method: Option<&'a str>,
-    model: Option<&'a Path>,
-    llm: bool,
+pub(crate) struct Wanted<'a> {
+    pub(crate) config: Option<&'a Path>,
+    pub(crate) method: Option<&'a str>,
+    pub(crate) model: Option<&'a Path>,
+    pub(crate) llm: bool,
 }
 
 /// The configuration that is asked for; the usual method of the graph where nothing is.
 fn config_for(wanted: &Wanted<'_>, output: &Output) -> anyhow::Result<PipelineConfig> {
+    if let Some(former) = wanted.method.filter(|name| FORMER_NAMES.contains(name)) {
+        output.note(
+            "note",
+            &format!("the method `{former}` is `read` now, which does what it did"),
+        );
+    }
+    usual_config(wanted)
+}
+
+/// The same without a word.
+pub(crate) fn usual_config(wanted: &Wanted<'_>) -> anyhow::Result<PipelineConfig> {
     let method = match (wanted.config, wanted.method, wanted.model) {
         (None, None, None) if !wanted.llm => Some(PipelineConfig::USUAL),
         // what a language model reads is what lies around the topics
         (None, None, None) => Some("llm+kg"),
         (_, method, _) => method,
     };
-    if let Some(former) = method.filter(|name| FORMER_NAMES.contains(name)) {
-        output.note(
-            "note",
-            &format!("the method `{former}` is `read` now, which does what it did"),
-        );
-    }
     pipeline_config(wanted.config, method, wanted.model)
 }
 

@@ -13,6 +13,7 @@ use super::read_text;
 use super::sparql::worker_command;
 use crate::args::{Mcp, Serve, Served};
 use crate::errors::Exit;
+use crate::library::program;
 use crate::open::told;
 use crate::output::{Output, shown};
 use crate::world;
@@ -100,7 +101,8 @@ fn config(args: &Served) -> anyhow::Result<ServeConfig> {
             .with_context(|| format!("cannot use the configuration `{}`", path.display()))?,
         None => ServeConfig::default(),
     };
-    config.sparql_worker = Some(worker_command()?);
+    let program = program().context("cannot tell where this program lies")?;
+    config.sparql_worker = Some(worker_command(program));
     for given in &args.graphs {
         let (name, path) = named(given);
         let graph = config

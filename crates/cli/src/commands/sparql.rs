@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::ValueEnum;
-use wherefore_graph::sparql::{ResultFormat, SparqlOptions, Workers, run_worker};
+use wherefore_graph::sparql::{ResultFormat, SparqlOptions, run_worker};
 use wherefore_graph::{Service, Store};
 
 use super::read_text;
 use crate::args::{Sparql, SparqlWorker};
 use crate::errors::Exit;
+use crate::library::{Program, program, sparql_workers};
 use crate::open::{service, store, told};
 use crate::output::{Output, Shielded};
 
@@ -86,8 +87,8 @@ pub(crate) fn run(args: &Sparql, output: &Output) -> anyhow::Result<Exit> {
     };
     let written = match &graph {
         Queried::Store(store) => {
-            let (program, arguments) = worker_command()?;
-            let workers = Workers::new(program, arguments, args.memory as u64);
+            let program = program().context("cannot tell where this program lies")?;
+            let workers = sparql_workers(program, args.memory as u64);
             workers.write(store.path(), &text, &options, format, &mut out, &|| true)?
         }
         Queried::Service(service) => service.write_query(&text, &options, format, &mut out)?,
@@ -110,9 +111,10 @@ pub(crate) fn run(args: &Sparql, output: &Output) -> anyhow::Result<Exit> {
 }
 
 /// How this program is started as a process that runs queries.
-pub(crate) fn worker_command() -> anyhow::Result<(PathBuf, Vec<OsString>)> {
-    let program = std::env::current_exe().context("cannot tell where this program lies")?;
-    Ok((program, vec![WORKER.into()]))
+pub(crate) fn worker_command(program: Program) -> (PathBuf, Vec<OsString>) {
+    let mut arguments = program.arguments;
+    arguments.push(WORKER.into());
+    (program.path, arguments)
 }
 
 pub(crate) fn worker(args: &SparqlWorker) -> anyhow::Result<Exit> {

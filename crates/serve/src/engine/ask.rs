@@ -3,13 +3,11 @@
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use serde::Serialize;
 use serde_json::{Value, json};
-use wherefore::answer::{Answer, Evidence, LinkReport};
+use wherefore::answer::{Answer, Retrieved};
 use wherefore::graph::Graph;
 use wherefore::link::{Linker, LinkingReport};
-use wherefore::select::Selection;
-use wherefore::verify::{Saved, Verification, evidence, link_reports, seal, verify_saved};
+use wherefore::verify::{Saved, Verification, link_reports, seal, verify_saved};
 use wherefore::{Observer, Question, Stage};
 
 use super::Engine;
@@ -32,19 +30,6 @@ pub(crate) enum Event {
     Stage(Value),
     /// A language model wrote this. It is not checked yet.
     Text(String),
-}
-
-/// Scored evidence, without reasoning.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct RetrieveReport {
-    question: String,
-    links: Vec<LinkReport>,
-    /// Entities and triples that were looked at.
-    subgraph: [usize; 2],
-    evidence: Vec<Evidence>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    notes: Vec<String>,
-    timings_ms: std::collections::BTreeMap<&'static str, f64>,
 }
 
 impl Engine {
@@ -87,56 +72,11 @@ impl Engine {
         &self,
         asked: &Asked,
         top_k: Option<usize>,
-    ) -> Result<RetrieveReport, Problem> {
+    ) -> Result<Retrieved, Problem> {
         let served = self.graph(asked.graph.as_deref())?;
         let pipeline = served.pipeline(asked.method.as_deref())?;
-        asked.question.check()?;
-        let current = served.current()?;
-        let graph: &dyn Graph = &*current;
-        let mut timings_ms = std::collections::BTreeMap::new();
-        let mut last = Instant::now();
-        let mut lap = |stage| {
-            timings_ms.insert(stage, milliseconds(last.elapsed()));
-            last = Instant::now();
-        };
-        let links = pipeline.linker.link(&asked.question, graph)?;
-        lap("link");
-        let mut report = RetrieveReport {
-            question: asked.question.text.clone(),
-            links: link_reports(&links, graph)?,
-            subgraph: [0, 0],
-            evidence: Vec::new(),
-            notes: Vec::new(),
-            timings_ms: std::collections::BTreeMap::new(),
-        };
-        if links.is_empty() {
-            report.timings_ms = timings_ms;
-            return Ok(report);
-        }
-        let scored = pipeline
-            .retriever
-            .retrieve(&asked.question, &links, graph)?;
-        lap("retrieve");
-        let selection = match top_k {
-            None => pipeline.selector.select(&scored)?,
-            Some(k) => {
-                let mut order: Vec<usize> = (0..scored.triple_scores.len()).collect();
-                let scores = &scored.triple_scores;
-                order.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]).then(a.cmp(&b)));
-                order.truncate(k);
-                Selection::of(&scored, &order)
-            }
-        };
-        lap("select");
-        report.subgraph = [
-            scored.subgraph.entities().len(),
-            scored.subgraph.triples().len(),
-        ];
-        report.evidence = evidence(&selection, graph)?;
-        report.notes.clone_from(&scored.notes);
-        lap("verify");
-        report.timings_ms = timings_ms;
-        Ok(report)
+        let graph = served.current()?;
+        Ok(pipeline.retrieve(&asked.question, &*graph, top_k)?)
     }
 
     /// What the question is about.

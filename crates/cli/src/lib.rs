@@ -1,0 +1,82 @@
+//! The `wherefore` command: reads arguments, runs one command, reports what went wrong. Other
+//! programs, such as the Python package, find here what it calls graphs, methods and errors.
+
+mod args;
+mod commands;
+mod errors;
+mod language;
+mod library;
+mod open;
+mod output;
+mod progress;
+mod prompt;
+mod world;
+
+use std::ffi::OsString;
+
+use clap::Parser;
+
+use args::{Args, Command};
+use errors::Exit;
+use output::Output;
+use wherefore_graph::Action;
+
+pub use errors::Failure;
+pub use library::{
+    Program, checked_entity, folder_of, no_answer, no_such_name, own_store, picture, pipeline,
+    sparql_workers, start_by,
+};
+pub use open::open;
+
+/// Runs the command that the arguments say, the program's name first; the exit status.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    // known before the arguments are parsed, for they may be what is wrong
+    let json = arguments.iter().any(|arg| arg == "--json");
+    let exit = errors::guard(json, || match Args::try_parse_from(arguments) {
+        Ok(args) => run_command(&args),
+        Err(error) => errors::usage(&error, json),
+    });
+    exit as u8
+}
+
+fn run_command(args: &Args) -> Exit {
+    let output = Output::new(&args.global);
+    let done = match &args.command {
+        Command::Demo(args) => commands::demo::run(args, &output),
+        Command::Questions(args) => commands::questions::run(args, &output),
+        Command::Completions(args) => commands::manual::completions(args, &output),
+        Command::Man(args) => commands::manual::man(args, &output),
+        Command::Ask(args) => commands::ask::run(args, &output),
+        Command::Load(args) => commands::load::run(args, &output),
+        Command::Add(args) => commands::change::run(args, Action::Add, &output),
+        Command::Remove(args) => commands::change::run(args, Action::Remove, &output),
+        Command::Compact(args) => commands::compact::run(args, &output),
+        Command::Repair(args) => commands::repair::run(args, &output),
+        Command::Diff(args) => commands::diff::run(args, &output),
+        Command::Index(args) => commands::index::run(args, &output),
+        Command::Info(args) => commands::info::run(args, &output),
+        Command::Sparql(args) => commands::sparql::run(args, &output),
+        Command::SparqlWorker(args) => commands::sparql::worker(args),
+        Command::Trust(args) => commands::trust::run(args, &output),
+        Command::Logic(args) => commands::logic::run(args, &output),
+        Command::Link(args) => commands::link::run(args, &output),
+        Command::Eval(args) => commands::eval::run_eval(args, &output),
+        Command::Train(args) => commands::train::run(args, &output),
+        Command::Adapt(args) => commands::adapt::run(args, &output),
+        Command::Label(args) => commands::label::run(args, &output),
+        Command::Score(args) => commands::score::run(args, &output),
+        Command::Calibrate(args) => commands::calibrate::run(args, &output),
+        Command::Conformal(args) => commands::conformal::run(args, &output),
+        Command::Report(args) => commands::report::run(args, &output),
+        Command::Verify(args) => commands::verify::run(args, &output),
+        Command::Keygen(args) => commands::keygen::run(args, &output),
+        Command::Model(args) => commands::model::run(args, &output),
+        Command::Serve(args) => commands::serve::serve(args, &output),
+        Command::Mcp(args) => commands::serve::mcp(args, &output),
+    };
+    match done {
+        Ok(exit) => exit,
+        Err(error) => errors::report(&error, &output),
+    }
+}
