@@ -223,6 +223,8 @@ class Graph:
     def from_triples(cls, triples: Iterable[Any], path: Optional[PathLike] = None, *, replace: bool = False) -> "Graph":
         """A graph of (head, relation, tail). Tails that are numbers or dates become literals."""
         text, typed = _lines(triples)
+        if not text:
+            raise WhereforeError("there are no triples", "usage", hint="a graph needs at least one")
         with tempfile.TemporaryDirectory(prefix="wherefore-") as folder:
             file = Path(folder, "triples.jsonl")
             file.write_text(text, encoding="utf-8")
@@ -370,9 +372,13 @@ class Graph:
         self, seeds: Union[str, Sequence[str], None] = None, *, hops: int = 2, max_triples: int = 200_000
     ) -> Subgraph:
         """The neighbourhood of entities as NumPy arrays; the whole graph without ``seeds``."""
+        import numpy
+
         named = [seeds] if isinstance(seeds, str) else list(seeds or ())
-        entities, edges, relations, distance, notes = self._native.subgraph(named, hops, max_triples)
-        return Subgraph(entities, edges, relations, distance, tuple(notes), self)
+        *buffers, notes = self._native.subgraph(named, hops, max_triples)
+        # arrays over the buffers themselves
+        entities, edges, relations, distance = (numpy.frombuffer(one, dtype=numpy.int64) for one in buffers)
+        return Subgraph(entities, edges.reshape(2, -1), relations, distance, tuple(notes), self)
 
     def verify(self, answer: Union[Answer, str]) -> Verification:
         """Checks everything that an answer says against this graph."""

@@ -23,8 +23,8 @@ use wherefore_graph::Action;
 
 pub use errors::Failure;
 pub use library::{
-    Program, checked_entity, folder_of, no_answer, no_such_name, own_store, picture, pipeline,
-    sparql_workers, start_by,
+    Program, checked_entity, folder_of, no_answer, no_folder, no_such_name, own_store, picture,
+    pipeline, sparql_workers, start_by,
 };
 pub use open::open;
 

@@ -13,7 +13,7 @@ use wherefore_model::language::{self, Cached};
 
 use crate::commands::{Wanted, sparql, usual_config};
 use crate::errors::UserError;
-use crate::open::{own_folder, store};
+use crate::open::{self, own_folder, store};
 
 /// How the command line is started.
 #[derive(Clone, Debug)]
@@ -139,6 +139,11 @@ pub fn no_such_name(name: &str) -> anyhow::Error {
         hint: "`wherefore link GRAPH NAME` tells what is near".into(),
     }
     .into()
+}
+
+/// What is told where a graph folder is needed.
+pub fn no_folder(name: &str) -> anyhow::Error {
+    open::no_folder(name).into()
 }
 
 /// What is told where a saved answer is none.

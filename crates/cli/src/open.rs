@@ -92,7 +92,7 @@ fn no_such_sample(name: &str) -> UserError {
     }
 }
 
-fn no_folder(address: &str) -> UserError {
+pub(crate) fn no_folder(address: &str) -> UserError {
     UserError {
         code: "usage",
         message: format!(

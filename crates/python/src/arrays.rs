@@ -1,108 +1,122 @@
-//! Neighbourhoods as NumPy arrays, for PyG, DGL and the like.
+//! Neighbourhoods as arrays of numbers, for PyG, DGL and the like.
+//!
+//! Each is a `bytearray` of native 64-bit integers that is filled where it lies: `numpy.frombuffer`
+//! reads and writes it without a copy.
 
-use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
-use wherefore_graph::{EntityId, Expansion, Graph, NameMatch, expand};
+use pyo3::types::PyByteArray;
+use wherefore_graph::{EntityId, Expanded, Expansion, Graph, NameMatch, Triple, expand};
 
-/// The arrays of a neighbourhood: its entities in the graph's ids, heads and tails by place among
-/// them, the relations in the graph's ids, and hops from the nearest seed.
+/// Bytes of a number.
+const SIZE: usize = size_of::<i64>();
+
+/// The entities in the graph's ids; heads and then tails by place among them; relations in the
+/// graph's ids; hops from the nearest seed; what was left out.
 pub(crate) type Arrays<'py> = (
-    Bound<'py, PyArray1<i64>>,
-    Bound<'py, PyArray2<i64>>,
-    Bound<'py, PyArray1<i64>>,
-    Bound<'py, PyArray1<i64>>,
+    Bound<'py, PyByteArray>,
+    Bound<'py, PyByteArray>,
+    Bound<'py, PyByteArray>,
+    Bound<'py, PyByteArray>,
     Vec<String>,
 );
 
-/// What is computed before any array is made.
-pub(crate) struct Cut {
-    entities: Vec<i64>,
-    /// All heads, then all tails.
-    ends: Vec<i64>,
-    relations: Vec<i64>,
-    distance: Vec<i64>,
-    notes: Vec<String>,
+/// An array of so many numbers.
+fn array(
+    py: Python<'_>,
+    count: usize,
+    numbers: impl Iterator<Item = i64>,
+) -> PyResult<Bound<'_, PyByteArray>> {
+    PyByteArray::new_with(py, count * SIZE, |bytes| {
+        for (place, number) in bytes.chunks_exact_mut(SIZE).zip(numbers) {
+            place.copy_from_slice(&number.to_ne_bytes());
+        }
+        Ok(())
+    })
 }
 
-impl Cut {
-    /// The neighbourhood of named entities, or the whole graph where none is named.
-    pub(crate) fn of(
-        graph: &dyn Graph,
-        seeds: &[String],
-        hops: usize,
-        max_triples: usize,
-    ) -> anyhow::Result<Self> {
-        if seeds.is_empty() {
-            return Self::whole(graph);
+/// The neighbourhood of named entities.
+pub(crate) fn near(
+    graph: &dyn Graph,
+    seeds: &[String],
+    hops: usize,
+    max_triples: usize,
+) -> anyhow::Result<Expanded> {
+    let mut found = Vec::new();
+    for seed in seeds {
+        let named = graph.entities_named(seed, NameMatch::Normalised)?;
+        if named.is_empty() {
+            return Err(wherefore_cli::no_such_name(seed));
         }
-        let mut found = Vec::new();
-        for seed in seeds {
-            let named = graph.entities_named(seed, NameMatch::Normalised)?;
-            if named.is_empty() {
-                return Err(wherefore_cli::no_such_name(seed));
-            }
-            found.extend(named);
-        }
-        let how = Expansion {
-            hops,
-            max_triples,
-            skip: graph.naming_relations().to_vec(),
-            ..Expansion::default()
-        };
-        let near = expand(graph, &found, &how)?;
-        let triples = near.subgraph.triples();
-        let heads = triples.iter().map(|t| i64::from(t.head.0));
-        let tails = triples.iter().map(|t| i64::from(t.tail.0));
-        let relations = near.subgraph.relations();
-        Ok(Self {
-            entities: near
-                .subgraph
-                .entities()
-                .iter()
-                .map(|e| i64::from(e.0))
-                .collect(),
-            ends: heads.chain(tails).collect(),
-            relations: (triples.iter())
-                .map(|t| i64::from(relations[t.relation.index()].0))
-                .collect(),
-            distance: near.distance.iter().map(|&d| i64::from(d)).collect(),
-            notes: near.cut.describe(),
-        })
+        found.extend(named);
     }
+    let how = Expansion {
+        hops,
+        max_triples,
+        skip: graph.naming_relations().to_vec(),
+        ..Expansion::default()
+    };
+    Ok(expand(graph, &found, &how)?)
+}
 
-    /// Every triple but those that only give names.
-    fn whole(graph: &dyn Graph) -> anyhow::Result<Self> {
-        let naming = graph.naming_relations();
-        let bound = graph.entity_bound();
-        let (mut ends, mut tails, mut relations) = (Vec::new(), Vec::new(), Vec::new());
-        for head in 0..bound as u32 {
-            for edge in &*graph.outgoing(EntityId(head))? {
-                if !naming.contains(&edge.relation) {
-                    ends.push(i64::from(head));
-                    tails.push(i64::from(edge.entity.0));
-                    relations.push(i64::from(edge.relation.0));
-                }
-            }
-        }
-        ends.append(&mut tails);
-        Ok(Self {
-            entities: (0..bound as i64).collect(),
-            ends,
-            relations,
-            distance: vec![0; bound],
-            notes: Vec::new(),
-        })
-    }
+/// The arrays of a neighbourhood.
+pub(crate) fn of_near<'py>(py: Python<'py>, near: &Expanded) -> PyResult<Arrays<'py>> {
+    let subgraph = &near.subgraph;
+    let (triples, relations) = (subgraph.triples(), subgraph.relations());
+    let heads = triples.iter().map(|t| i64::from(t.head.0));
+    let tails = triples.iter().map(|t| i64::from(t.tail.0));
+    let entities = subgraph.entities();
+    let kinds = (triples.iter()).map(|t| i64::from(relations[t.relation.index()].0));
+    Ok((
+        array(py, entities.len(), entities.iter().map(|e| i64::from(e.0)))?,
+        array(py, 2 * triples.len(), heads.chain(tails))?,
+        array(py, triples.len(), kinds)?,
+        array(
+            py,
+            entities.len(),
+            near.distance.iter().map(|&d| i64::from(d)),
+        )?,
+        near.cut.describe(),
+    ))
+}
 
-    /// The arrays, which take the memory over.
-    pub(crate) fn into_arrays(self, py: Python<'_>) -> PyResult<Arrays<'_>> {
-        let count = self.relations.len();
-        Ok((
-            self.entities.into_pyarray(py),
-            self.ends.into_pyarray(py).reshape([2, count])?,
-            self.relations.into_pyarray(py),
-            self.distance.into_pyarray(py),
-            self.notes,
-        ))
+/// The arrays of all triples but those that only give names.
+pub(crate) fn of_all<'py>(py: Python<'py>, graph: &dyn Graph) -> PyResult<Arrays<'py>> {
+    let bound = graph.entity_bound();
+    // a row that cannot be read is found by the first pass
+    let mut count = 0;
+    for head in 0..bound as u32 {
+        let row = graph.outgoing(EntityId(head));
+        let row = row.map_err(|error| crate::errors::raised(&error.into()))?;
+        count += row
+            .iter()
+            .filter(|edge| !is_name(graph, edge.relation))
+            .count();
     }
+    let all = || {
+        (0..bound as u32).map(EntityId).flat_map(|head| {
+            let row = graph.outgoing(head).unwrap_or_default();
+            let triples: Vec<Triple> = (row.iter())
+                .filter(|edge| !is_name(graph, edge.relation))
+                .map(|edge| Triple {
+                    head,
+                    relation: edge.relation,
+                    tail: edge.entity,
+                })
+                .collect();
+            triples
+        })
+    };
+    let heads = all().map(|t| i64::from(t.head.0));
+    let tails = all().map(|t| i64::from(t.tail.0));
+    Ok((
+        array(py, bound, 0..bound as i64)?,
+        array(py, 2 * count, heads.chain(tails))?,
+        array(py, count, all().map(|t| i64::from(t.relation.0)))?,
+        array(py, bound, std::iter::repeat_n(0, bound))?,
+        Vec::new(),
+    ))
+}
+
+fn is_name(graph: &dyn Graph, relation: wherefore_graph::RelationId) -> bool {
+    graph.naming_relations().contains(&relation)
 }

@@ -13,8 +13,9 @@ use wherefore::{Pipeline, Question};
 use wherefore_graph::sparql::{ResultFormat, SparqlOptions, Workers};
 use wherefore_graph::{Action, ChangeSet, Format, Input, LoadOptions, TableOptions, Trust};
 
-use crate::arrays::{Arrays, Cut};
+use crate::arrays::{Arrays, near, of_all, of_near};
 use crate::errors::{misused, raised};
+use crate::terms::{Matches, Pattern, matching};
 use crate::{interpreted, many};
 
 /// Bytes that a SPARQL query may allocate.
@@ -31,7 +32,7 @@ type How = (
 /// What is said of a question: topics, number of the reading, precision, coverage.
 type Said = (Vec<String>, usize, Option<f32>, Option<f32>);
 
-type Shared = Arc<dyn wherefore_graph::Graph>;
+pub(crate) type Shared = Arc<dyn wherefore_graph::Graph>;
 
 /// A graph folder, a built-in graph or a service.
 #[pyclass(frozen, module = "wherefore._wherefore")]
@@ -315,10 +316,12 @@ impl Graph {
         hops: usize,
         max_triples: usize,
     ) -> PyResult<Arrays<'py>> {
-        let cut = self.with(py, |graph| {
-            Cut::of(graph.as_ref(), &seeds, hops, max_triples)
-        })?;
-        cut.into_arrays(py)
+        if seeds.is_empty() {
+            let graph = self.with(py, Ok)?;
+            return of_all(py, graph.as_ref());
+        }
+        let near = self.with(py, |graph| near(graph.as_ref(), &seeds, hops, max_triples))?;
+        of_near(py, &near)
     }
 
     /// What entities are called.
@@ -343,6 +346,20 @@ impl Graph {
                     .into_owned())
             };
             all.map(name).collect()
+        })
+    }
+
+    /// The triples that fit a pattern of terms, for `rdflib`.
+    fn matching(&self, py: Python<'_>, pattern: Pattern) -> PyResult<Matches> {
+        self.with(py, |graph| {
+            let Some(store) = graph.store() else {
+                return Err(wherefore_cli::no_folder(&self.name));
+            };
+            let triples = matching(store, pattern)?.into_iter();
+            Ok(Matches {
+                graph: Arc::clone(&graph),
+                triples,
+            })
         })
     }
 

@@ -1,10 +1,12 @@
 //! The native part of the Python package `wherefore`. The package itself, with its classes and
-//! their documentation, lies in `python/wherefore`.
+//! their documentation, lies in `python/wherefore`. Without the feature `python` it is empty.
+#![cfg(feature = "python")]
 
 mod arrays;
 mod errors;
 mod graph;
 mod many;
+mod terms;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -17,6 +19,7 @@ fn _wherefore(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<graph::Graph>()?;
     module.add_class::<graph::Answer>()?;
+    module.add_class::<terms::Matches>()?;
     module.add_function(wrap_pyfunction!(graph::load, module)?)?;
     module.add_function(wrap_pyfunction!(command, module)?)
 }

@@ -1,0 +1,140 @@
+//! Triples as RDF terms, for `rdflib`.
+
+use pyo3::prelude::*;
+use wherefore_graph::sparql::{iri_name, name_iri};
+use wherefore_graph::{
+    Adjacency, Graph, Literal, LiteralKind, Store, Term, Triple, edges_by_relation,
+};
+
+/// A term: `iri`, `blank` or `literal`, its text, and a literal's language and datatype.
+pub(crate) type Told = (String, String, Option<String>, Option<String>);
+
+/// Head, relation and tail; none stands for any.
+pub(crate) type Pattern = (Option<Told>, Option<Told>, Option<Told>);
+
+fn term((kind, text, language, datatype): Told) -> Option<Term> {
+    Some(match kind.as_str() {
+        "iri" => match iri_name(&text) {
+            Some(name) => Term::Name(name),
+            None => Term::Iri(text),
+        },
+        "blank" => Term::Blank(text),
+        "literal" => Term::Literal(Literal {
+            value: text,
+            kind: match (language, datatype) {
+                (Some(language), _) => LiteralKind::Language(language),
+                (None, Some(datatype)) => LiteralKind::Typed(datatype),
+                (None, None) => LiteralKind::Plain,
+            },
+        }),
+        _ => return None,
+    })
+}
+
+fn told(term: Term) -> Told {
+    let plain = |kind: &str, text: String| (kind.to_owned(), text, None, None);
+    match term {
+        Term::Name(name) => plain("iri", name_iri(&name)),
+        Term::Iri(iri) => plain("iri", iri),
+        Term::Blank(label) => plain("blank", label),
+        Term::Literal(Literal { value, kind }) => {
+            let (language, datatype) = match kind {
+                LiteralKind::Plain => (None, None),
+                LiteralKind::Language(language) => (Some(language), None),
+                LiteralKind::Typed(datatype) => (None, Some(datatype)),
+            };
+            ("literal".to_owned(), value, language, datatype)
+        }
+    }
+}
+
+/// The triples that fit a pattern.
+pub(crate) fn matching(store: &Store, pattern: Pattern) -> anyhow::Result<Vec<Triple>> {
+    let (head, relation, tail) = pattern;
+    let entity = |told: Option<Told>| -> anyhow::Result<Result<_, ()>> {
+        let Some(told) = told else {
+            return Ok(Ok(None));
+        };
+        let found = match term(told) {
+            Some(term) => store.find_term(&term)?,
+            None => None,
+        };
+        Ok(found.map(Some).ok_or(()))
+    };
+    let (Ok(head), Ok(tail)) = (entity(head)?, entity(tail)?) else {
+        return Ok(Vec::new());
+    };
+    let relation = match relation.map(term) {
+        None => None,
+        Some(term) => {
+            let found = match term {
+                Some(term) => store.find_relation_term(&term)?,
+                None => None,
+            };
+            match found {
+                Some(relation) => Some(relation),
+                None => return Ok(Vec::new()),
+            }
+        }
+    };
+    let fits = |triple: &Triple| {
+        relation.is_none_or(|r| r == triple.relation) && tail.is_none_or(|t| t == triple.tail)
+    };
+    Ok(match (head, tail, relation) {
+        (Some(head), _, _) => {
+            let row = store.outgoing(head)?;
+            let all = row.iter().map(|edge| Triple {
+                head,
+                relation: edge.relation,
+                tail: edge.entity,
+            });
+            all.filter(fits).collect()
+        }
+        (None, Some(tail), relation) => {
+            let row = store.incoming(tail)?;
+            let edges = match relation {
+                Some(relation) => edges_by_relation(&row, relation),
+                None => &row[..],
+            };
+            let all = edges.iter().map(|edge| Triple {
+                head: edge.entity,
+                relation: edge.relation,
+                tail,
+            });
+            all.collect()
+        }
+        (None, None, Some(relation)) => {
+            (store.with_relation(relation)?).collect::<Result<_, _>>()?
+        }
+        (None, None, None) => store.triples().collect::<Result<_, _>>()?,
+    })
+}
+
+/// Triples that become terms a few at a time.
+#[pyclass(module = "wherefore._wherefore")]
+pub(crate) struct Matches {
+    pub(crate) graph: crate::graph::Shared,
+    pub(crate) triples: std::vec::IntoIter<Triple>,
+}
+
+#[pymethods]
+impl Matches {
+    /// The next ones; none at the end.
+    fn batch(&mut self, most: usize) -> PyResult<Vec<(Told, Told, Told)>> {
+        let graph = &*self.graph;
+        let one = |triple: Triple| -> Result<_, wherefore_graph::Error> {
+            Ok((
+                told(graph.entity_term(triple.head)?),
+                told(graph.relation_term(triple.relation)?),
+                told(graph.entity_term(triple.tail)?),
+            ))
+        };
+        let some = self.triples.by_ref().take(most).map(one);
+        some.collect::<Result<_, _>>()
+            .map_err(|error| crate::errors::raised(&error.into()))
+    }
+
+    fn __len__(&self) -> usize {
+        self.triples.len()
+    }
+}
