@@ -239,7 +239,7 @@ function begin() {
   state.asking?.abort();
   state.answer = null;
   state.replay = null;
-  for (const id of ["problem", "prose", "reason", "replay", "feedback", "correct", "more", "steps"]) $(id).hidden = true;
+  for (const id of ["problem", "prose", "reason", "replay", "feedback", "correct", "more", "steps", "read-as", "readings"]) $(id).hidden = true;
   for (const id of ["stages", "answers", "sub-questions", "notes", "chains", "table", "query", "json", "chosen"]) $(id).replaceChildren();
   for (const id of ["thanks", "prose"]) $(id).textContent = "";
   for (const id of ["up", "down"]) { $(id).disabled = false; $(id).setAttribute("aria-pressed", "false"); }
@@ -247,7 +247,7 @@ function begin() {
   $("result").hidden = false;
 }
 
-async function ask(question, topics = []) {
+async function ask(question, topics = [], reading = undefined) {
   closeCompletion();
   begin();
   $("runs").hidden = true;
@@ -256,7 +256,7 @@ async function ask(question, topics = []) {
   state.asking = abort;
   $("stages").append(el("li", { class: "runs" }, el("b", {}, "link"), " …"));
   try {
-    const body = { question, graph: $("graph").value, method: $("method").value, topics, stream: true };
+    const body = { question, graph: $("graph").value, method: $("method").value, topics, reading, stream: true };
     const response = await post("/v1/ask", body, { signal: abort.signal });
     for await (const event of events(response)) {
       if (event.name === "stage") showStage(event.data);
@@ -302,6 +302,7 @@ function showAnswer(answer, expected) {
   $("reason").hidden = answer.status === "answered";
   $("reason").textContent = answer.status === "answered" ? "" : `No answer: ${answer.reason ?? "nothing was found"}.`;
   showAnswers(answer, expected, FEW);
+  showReadings(answer);
   showSteps(answer);
   const unproved = (answer.unproved ?? []).map((sentence) => `not proved: ${sentence}`);
   const notes = [...unproved, ...(answer.notes ?? []), ...(answer.withheld ?? []).map((held) => `withheld: ${held.name} (${held.reason})`)];
@@ -323,6 +324,25 @@ function showAnswers(answer, expected, most) {
   $("more").hidden = answer.answers.length <= most;
   $("more").textContent = `Show all ${answer.answers.length} answers`;
   $("more").onclick = () => showAnswers(answer, expected, answer.answers.length);
+}
+
+// How the question was read, and what else it may mean: another answer that is at hand is shown at
+// once, another reading is asked for.
+function showReadings(answer) {
+  const unused = answer.unused_words?.length ? `; not used: ${answer.unused_words.join(", ")}` : "";
+  $("read-as").hidden = !answer.reading;
+  $("read-as").textContent = `Read as ${answer.reading}${unused}`;
+  const offer = (text, detail, onclick) =>
+    el("li", {}, el("button", { type: "button", class: "quiet", onclick }, text), " ", el("small", { class: "dim" }, detail));
+  const others = (answer.others ?? []).map((other) =>
+    offer(other.reading ?? "another method", other.answers.slice(0, FEW).map((entity) => entity.name).join(", "),
+      () => showAnswer({ ...other, others: [{ ...answer, others: [] }] })));
+  const offered = new Set([answer.reading, ...(answer.others ?? []).map((other) => other.reading)]);
+  const alternatives = (state.replay ? [] : answer.alternatives ?? [])
+    .filter((one) => !offered.has(one.reading))
+    .map((one) => offer(one.reading, percent(one.share ?? 0), () => ask(answer.question, [], one.number)));
+  $("alternatives").replaceChildren(...others, ...alternatives);
+  $("readings").hidden = !others.length && !alternatives.length;
 }
 
 // How the question was taken apart; the triples behind a step light up under the pointer.

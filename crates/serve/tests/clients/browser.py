@@ -47,6 +47,16 @@ def check(address, chromium, folder):
         assert any(label.startswith("born in 0.") or label.startswith("born in 1.") for label in labels), labels
         page.screenshot(path=shots / "answer.png")
 
+        # how it was read, and another reading, by a click
+        read_as = page.locator("#read-as").text_content()
+        assert read_as.startswith("Read as "), read_as
+        page.click("#alternatives button >> nth=0")
+        expect(page.locator("#read-as")).not_to_have_text(read_as)
+        expect(page.locator("#read-as")).to_contain_text("Read as")
+        page.screenshot(path=shots / "reading.png")
+        ask(page, BORN)
+        expect(page.locator("#read-as")).to_have_text(read_as)
+
         # the rationale lights up under the pointer, in the list and in the graph
         page.hover("#answers li")
         expect(page.locator(".edge.on")).to_have_count(2)
