@@ -83,6 +83,9 @@ def test_patterns_and_sizes(both):
     assert (film, None, None) in ours and (None, None, film) not in ours
     assert set(ours.predicates(film)) == set(own.predicates(film))
     assert not list(ours.triples((rdflib.Variable("x"), None, None)))
+    # a text is an xsd:string
+    part = rdflib.Literal("Vincent Hanna", datatype=rdflib.XSD.string)
+    assert len(list(ours.triples((None, None, part)))) == 1
 
 
 def test_it_is_read_only(both):

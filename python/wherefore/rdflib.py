@@ -9,7 +9,8 @@
 >>> print(graph.serialize(format="nt").strip())
 <name:Heat> <name:directed_by> <name:Michael%20Mann> .
 
-Names that are no IRIs are written with the scheme `name:`, as in `wherefore sparql`.
+Names that are no IRIs are written with the scheme `name:`, as in `wherefore sparql`. A text and the same text
+as an `xsd:string` are one term, as RDF 1.1 has it; `rdflib`'s own store keeps them apart.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from __future__ import annotations
 from typing import Any, Iterator, Optional, Tuple, Union
 
 from rdflib.graph import Graph as RdfGraph
+from rdflib.namespace import XSD
 from rdflib.store import Store
 from rdflib.term import BNode, Literal, Node, URIRef
 
@@ -29,7 +31,9 @@ def _told(term: Optional[Node]) -> Any:
     if term is None:
         return None
     if isinstance(term, Literal):
-        return ("literal", str(term), term.language, None if term.datatype is None else str(term.datatype))
+        # since RDF 1.1 a text without a datatype is an xsd:string
+        datatype = None if term.datatype in (None, XSD.string) else str(term.datatype)
+        return ("literal", str(term), term.language, datatype)
     if isinstance(term, BNode):
         return ("blank", str(term), None, None)
     if isinstance(term, URIRef):
