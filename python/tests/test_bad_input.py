@@ -134,15 +134,21 @@ def test_a_forked_process_is_told_what_to_do(films):
     child.join(timeout=20)
 
 
+ENDLESS = "SELECT (COUNT(*) AS ?n) WHERE { " + " ".join(f"?a{i} ?b{i} ?c{i} ." for i in range(12)) + " }"
+
+
 @pytest.mark.skipif(os.name == "nt", reason="signals are others there")
-def test_control_c_ends_many_questions():
+@pytest.mark.parametrize(
+    "work", ['graph.ask_many(["Which countries border Chad?"] * 1_000_000)', f'graph.sparql("{ENDLESS}", timeout=None)']
+)
+def test_control_c_ends_what_runs(work):
     code = textwrap.dedent(
-        """
+        f"""
         import wherefore
         graph = wherefore.Graph.open("@world")
         print("begun", flush=True)
         try:
-            graph.ask_many(["Which countries border a country that borders Chad?"] * 1_000_000)
+            {work}
         except KeyboardInterrupt:
             print("ended", flush=True)
         """
@@ -159,9 +165,8 @@ def test_queries_are_limited(films):
         films.sparql("SELEC")
     with pytest.raises(WhereforeError):
         films._native.sparql("ASK { ?s ?p ?o }", "doc", None, None)
-    endless = "SELECT (COUNT(*) AS ?n) WHERE { " + " ".join(f"?a{i} ?b{i} ?c{i} ." for i in range(12)) + " }"
     with pytest.raises(WhereforeError) as caught:
-        films.sparql(endless, timeout=0.3)
+        films.sparql(ENDLESS, timeout=0.3)
     assert "time" in str(caught.value)
     assert len(films.sparql("SELECT * WHERE { ?s ?p ?o }", limit=2)) == 2
 

@@ -292,6 +292,7 @@ impl Graph {
             max_rows: limit,
             max_bytes: None,
         };
+        let interrupted = Mutex::new(None);
         let written = self.with(py, |graph| {
             let mut out = Vec::new();
             match graph.service() {
@@ -299,13 +300,26 @@ impl Graph {
                 None => {
                     let folder = wherefore_cli::folder_of(&self.name, graph.as_ref())?;
                     // Ctrl-C ends the query
-                    let is_wanted = || Python::attach(|py| py.check_signals().is_ok());
+                    let is_wanted = || {
+                        let Err(error) = Python::attach(|py| py.check_signals()) else {
+                            return true;
+                        };
+                        let mut seen = interrupted.lock().unwrap_or_else(PoisonError::into_inner);
+                        *seen = Some(error);
+                        false
+                    };
                     (self.workers).write(&folder, text, &options, format, &mut out, &is_wanted)?
                 }
             };
             Ok(out)
-        })?;
-        Ok(PyBytes::new(py, &written))
+        });
+        if let Some(error) = interrupted
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner)
+        {
+            return Err(error);
+        }
+        Ok(PyBytes::new(py, &written?))
     }
 
     /// The neighbourhood of some entities as arrays; the whole graph where none is named.

@@ -7,12 +7,12 @@ use wherefore_graph::{
 };
 
 /// A term: `iri`, `blank` or `literal`, its text, and a literal's language and datatype.
-pub(crate) type Told = (String, String, Option<String>, Option<String>);
+pub(crate) type TermParts = (String, String, Option<String>, Option<String>);
 
 /// Head, relation and tail; none stands for any.
-pub(crate) type Pattern = (Option<Told>, Option<Told>, Option<Told>);
+pub(crate) type Pattern = (Option<TermParts>, Option<TermParts>, Option<TermParts>);
 
-fn term((kind, text, language, datatype): Told) -> Option<Term> {
+fn term((kind, text, language, datatype): TermParts) -> Option<Term> {
     Some(match kind.as_str() {
         "iri" => match iri_name(&text) {
             Some(name) => Term::Name(name),
@@ -31,7 +31,7 @@ fn term((kind, text, language, datatype): Told) -> Option<Term> {
     })
 }
 
-fn told(term: Term) -> Told {
+fn parts(term: Term) -> TermParts {
     let plain = |kind: &str, text: String| (kind.to_owned(), text, None, None);
     match term {
         Term::Name(name) => plain("iri", name_iri(&name)),
@@ -51,11 +51,11 @@ fn told(term: Term) -> Told {
 /// The triples that fit a pattern.
 pub(crate) fn matching(store: &Store, pattern: Pattern) -> anyhow::Result<Vec<Triple>> {
     let (head, relation, tail) = pattern;
-    let entity = |told: Option<Told>| -> anyhow::Result<Result<_, ()>> {
-        let Some(told) = told else {
+    let entity = |parts: Option<TermParts>| -> anyhow::Result<Result<_, ()>> {
+        let Some(parts) = parts else {
             return Ok(Ok(None));
         };
-        let found = match term(told) {
+        let found = match term(parts) {
             Some(term) => store.find_term(&term)?,
             None => None,
         };
@@ -120,13 +120,13 @@ pub(crate) struct Matches {
 #[pymethods]
 impl Matches {
     /// The next ones; none at the end.
-    fn batch(&mut self, most: usize) -> PyResult<Vec<(Told, Told, Told)>> {
+    fn batch(&mut self, most: usize) -> PyResult<Vec<(TermParts, TermParts, TermParts)>> {
         let graph = &*self.graph;
         let one = |triple: Triple| -> Result<_, wherefore_graph::Error> {
             Ok((
-                told(graph.entity_term(triple.head)?),
-                told(graph.relation_term(triple.relation)?),
-                told(graph.entity_term(triple.tail)?),
+                parts(graph.entity_term(triple.head)?),
+                parts(graph.relation_term(triple.relation)?),
+                parts(graph.entity_term(triple.tail)?),
             ))
         };
         let some = self.triples.by_ref().take(most).map(one);

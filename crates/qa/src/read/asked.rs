@@ -24,19 +24,19 @@ const MOST: usize = 16;
 
 /// How many of some things are people, and how many places: shares from 0 to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Being {
+pub(super) struct Kinds {
     pub(super) people: f32,
     pub(super) places: f32,
 }
 
 /// The steps that only people, and only places, can make.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct KindSteps {
     people: Vec<Step>,
     places: Vec<Step>,
 }
 
-impl Told {
+impl KindSteps {
     pub(super) fn of(relations: &[Relation], lang: &Lang) -> Self {
         let known = |signs: &Signs| {
             let mut steps: Vec<(usize, Step)> = Vec::new();
@@ -66,7 +66,7 @@ impl Told {
 
 impl Schema {
     /// What a thing is, where its relations tell.
-    fn being(&self, thing: EntityId, graph: &dyn Graph) -> Result<Option<Being>> {
+    fn kinds_of(&self, thing: EntityId, graph: &dyn Graph) -> Result<Option<Kinds>> {
         let rows = [row(graph, thing, false)?, row(graph, thing, true)?];
         let makes = |steps: &[Step]| {
             let mut all = steps.iter();
@@ -74,29 +74,32 @@ impl Schema {
                 !edges_by_relation(&rows[usize::from(on)], relation).is_empty()
             })
         };
-        let (people, places) = (makes(&self.told.people), makes(&self.told.places));
+        let (people, places) = (
+            makes(&self.kind_steps.people),
+            makes(&self.kind_steps.places),
+        );
         let share = |is: bool| f32::from(u8::from(is)) / if people && places { 2.0 } else { 1.0 };
-        Ok((people || places).then(|| Being {
+        Ok((people || places).then(|| Kinds {
             people: share(people),
             places: share(places),
         }))
     }
 
     /// What the things are that a step leads to.
-    fn beings(&self, step: Step, graph: &dyn Graph) -> Result<Being> {
+    fn kinds_at(&self, step: Step, graph: &dyn Graph) -> Result<Kinds> {
         let (first, second) = self.steps(step);
         let (relation, on) = second.unwrap_or(first);
-        let (mut sum, mut known) = (Being::default(), 0.0f32);
+        let (mut sum, mut known) = (Kinds::default(), 0.0f32);
         for triple in graph.with_relation(relation)?.take(ENDS) {
             let triple = triple?;
             let end = if on { triple.tail } else { triple.head };
-            if let Some(being) = self.being(end, graph)? {
-                sum.people += being.people;
-                sum.places += being.places;
+            if let Some(kinds) = self.kinds_of(end, graph)? {
+                sum.people += kinds.people;
+                sum.places += kinds.places;
                 known += 1.0;
             }
         }
-        Ok(Being {
+        Ok(Kinds {
             people: sum.people / known.max(1.0),
             places: sum.places / known.max(1.0),
         })
@@ -105,24 +108,26 @@ impl Schema {
 
 impl Search<'_> {
     /// What the members of a set are; none where nothing tells.
-    pub(super) fn being(&mut self, node: Id) -> Result<Being> {
-        let mut sum = Being::default();
-        let told = &self.schema.told;
+    pub(super) fn kinds(&mut self, node: Id) -> Result<Kinds> {
+        let mut sum = Kinds::default();
+        let kind_steps = &self.schema.kind_steps;
         // a service would be asked for each of them
-        if told.people.is_empty() && told.places.is_empty() || self.graph.service().is_some() {
+        if kind_steps.people.is_empty() && kind_steps.places.is_empty()
+            || self.graph.service().is_some()
+        {
             return Ok(sum);
         }
         let Meaning::Set(members) = self.arena.meaning(node)? else {
             return Ok(sum);
         };
         let some = &members[..members.len().min(LOOKED_AT)];
-        let mut add = |being: Being| {
-            sum.people += being.people / some.len() as f32;
-            sum.places += being.places / some.len() as f32;
+        let mut add = |kinds: Kinds| {
+            sum.people += kinds.people / some.len() as f32;
+            sum.places += kinds.places / some.len() as f32;
         };
         for &member in some {
-            match self.schema.being(member, self.graph)? {
-                Some(being) => add(being),
+            match self.schema.kinds_of(member, self.graph)? {
+                Some(kinds) => add(kinds),
                 None => {
                     if let Some(step) = self.last_step(node) {
                         add(self.ends_are(step)?);
@@ -143,13 +148,13 @@ impl Search<'_> {
         }
     }
 
-    fn ends_are(&mut self, step: Step) -> Result<Being> {
-        if let Some(&known) = self.known_beings.get(&step) {
+    fn ends_are(&mut self, step: Step) -> Result<Kinds> {
+        if let Some(&known) = self.known_kinds.get(&step) {
             return Ok(known);
         }
-        let beings = self.schema.beings(step, self.graph)?;
-        self.known_beings.insert(step, beings);
-        Ok(beings)
+        let kinds = self.schema.kinds_at(step, self.graph)?;
+        self.known_kinds.insert(step, kinds);
+        Ok(kinds)
     }
 }
 
@@ -173,13 +178,13 @@ mod tests {
         ]);
         let schema = Schema::new(&graph, english()).unwrap();
         let id = |name: &str| graph.entities_named(name, NameMatch::Exact).unwrap()[0];
-        let is = |name: &str| schema.being(id(name), &graph).unwrap();
+        let is = |name: &str| schema.kinds_of(id(name), &graph).unwrap();
         let (person, place) = (
-            Being {
+            Kinds {
                 people: 1.0,
                 places: 0.0,
             },
-            Being {
+            Kinds {
                 people: 0.0,
                 places: 1.0,
             },
@@ -191,12 +196,12 @@ mod tests {
         assert_eq!(is("Cy"), None);
         // two of the three that are known are people
         let shown = graph.relation_named("shown_to").unwrap().unwrap();
-        let ends = schema.beings((shown, true), &graph).unwrap();
+        let ends = schema.kinds_at((shown, true), &graph).unwrap();
         assert!((ends.people - 2.0 / 3.0).abs() < 1e-6);
         assert!((ends.places - 1.0 / 3.0).abs() < 1e-6);
         assert_eq!(
-            schema.beings((shown, false), &graph).unwrap(),
-            Being::default()
+            schema.kinds_at((shown, false), &graph).unwrap(),
+            Kinds::default()
         );
     }
 }

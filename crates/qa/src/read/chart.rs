@@ -17,7 +17,7 @@ use wherefore_graph::{EntityId, Graph, RelationId};
 
 use super::Known;
 use super::arena::{Arena, Id, Meaning, Measure, Node, Ranked};
-use super::asked::Being;
+use super::asked::Kinds;
 use super::features::{Derivation, Feature, Weights};
 use super::lang::{Lang, Op};
 use super::near::Near;
@@ -209,7 +209,7 @@ pub(super) struct Search<'g> {
     /// Cosines of a word with each relation, by the word's place.
     pub(super) known_cosines: HashMap<usize, Rc<[f32]>>,
     /// What the ends of relations are.
-    pub(super) known_beings: HashMap<Step, Being>,
+    pub(super) known_kinds: HashMap<Step, Kinds>,
     /// How well each step fits the whole question.
     pub(super) fits: Vec<f32>,
     /// Which words are of names.
@@ -271,7 +271,7 @@ impl<'g> Search<'g> {
             known_bridges: Bridges::new(),
             known_ways: HashMap::new(),
             known_cosines: HashMap::new(),
-            known_beings: HashMap::new(),
+            known_kinds: HashMap::new(),
             fits: Vec::new(),
             question: Rc::default(),
             encoded: Vec::new(),

@@ -201,15 +201,15 @@ impl Search<'_> {
         let is_asked_about = is_person && self.is_all_named();
         let asks_kind = is_person && !is_asked_about || ops.contains(&Op::Where);
         if asks_kind && kind == Kind::Thing && !self.is_chosen(node) {
-            let being = self.being(node)?;
+            let kinds = self.kinds(node)?;
             own.extend(match is_person {
                 true => [
-                    (F::person_fits, being.people),
-                    (F::person_of_place, being.places),
+                    (F::person_fits, kinds.people),
+                    (F::person_of_place, kinds.places),
                 ],
                 false => [
-                    (F::place_fits, being.places),
-                    (F::place_of_person, being.people),
+                    (F::place_fits, kinds.places),
+                    (F::place_of_person, kinds.people),
                 ],
             });
         }

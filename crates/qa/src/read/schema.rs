@@ -14,7 +14,7 @@ use std::borrow::Cow;
 use hashbrown::{HashMap, HashSet};
 use wherefore_graph::{Edge, EntityId, Graph, LiteralKind, RelationId, Term, edges_by_relation};
 
-use super::asked::Told;
+use super::asked::KindSteps;
 use super::far::Counted;
 use super::lang::Lang;
 use crate::error::Result;
@@ -178,7 +178,7 @@ pub(super) struct Schema {
     classes_by_stem: HashMap<String, Vec<ClassIx>>,
     classes_by_group: HashMap<u16, Vec<ClassIx>>,
     /// What tells people and places.
-    pub(super) told: Told,
+    pub(super) kind_steps: KindSteps,
 }
 
 impl Schema {
@@ -202,7 +202,7 @@ impl Schema {
             by_group: HashMap::new(),
             classes_by_stem: HashMap::new(),
             classes_by_group: HashMap::new(),
-            told: Told::default(),
+            kind_steps: KindSteps::default(),
         };
         schema.read_classes(graph, counted.as_ref(), lang)?;
         let mut labels = HashSet::new();
@@ -232,7 +232,7 @@ impl Schema {
             None => schema.read_instances(graph)?,
             Some(counted) => schema.counted_around(counted, lang)?,
         }
-        schema.told = Told::of(&schema.relations, lang);
+        schema.kind_steps = KindSteps::of(&schema.relations, lang);
         for joins in schema.joins.values_mut() {
             joins.sort_by_key(|&(relation, count)| (std::cmp::Reverse(count), relation));
         }
