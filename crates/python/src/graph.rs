@@ -301,7 +301,7 @@ impl Graph {
                     let folder = wherefore_cli::folder_of(&self.name, graph.as_ref())?;
                     // Ctrl-C ends the query
                     let is_wanted = || {
-                        let Err(error) = Python::attach(|py| py.check_signals()) else {
+                        let Some(error) = Python::attach(|py| py.check_signals().err()) else {
                             return true;
                         };
                         let mut seen = interrupted.lock().unwrap_or_else(PoisonError::into_inner);
