@@ -62,13 +62,11 @@ pub(crate) fn near(
 pub(crate) fn of_near<'py>(py: Python<'py>, near: &Expanded) -> PyResult<Arrays<'py>> {
     let subgraph = &near.subgraph;
     let (triples, relations) = (subgraph.triples(), subgraph.relations());
-    let heads = triples.iter().map(|t| i64::from(t.head.0));
-    let tails = triples.iter().map(|t| i64::from(t.tail.0));
     let entities = subgraph.entities();
     let kinds = (triples.iter()).map(|t| i64::from(relations[t.relation.index()].0));
     Ok((
         array(py, entities.len(), entities.iter().map(|e| i64::from(e.0)))?,
-        array(py, 2 * triples.len(), heads.chain(tails))?,
+        ends(py, triples)?,
         array(py, triples.len(), kinds)?,
         array(
             py,
@@ -79,44 +77,44 @@ pub(crate) fn of_near<'py>(py: Python<'py>, near: &Expanded) -> PyResult<Arrays<
     ))
 }
 
-/// The arrays of all triples but those that only give names.
-pub(crate) fn of_all<'py>(py: Python<'py>, graph: &dyn Graph) -> PyResult<Arrays<'py>> {
-    let bound = graph.entity_bound();
-    // a row that cannot be read is found by the first pass
-    let mut count = 0;
-    for head in 0..bound as u32 {
-        let row = graph.outgoing(EntityId(head));
-        let row = row.map_err(|error| crate::errors::raised(&error.into()))?;
-        count += row
-            .iter()
-            .filter(|edge| !is_name(graph, edge.relation))
-            .count();
+/// All triples but those that only give names.
+pub(crate) fn all(graph: &dyn Graph) -> anyhow::Result<Vec<Triple>> {
+    let naming = graph.naming_relations();
+    let mut triples = Vec::new();
+    for head in (0..graph.entity_bound() as u32).map(EntityId) {
+        let row = graph.outgoing(head)?;
+        let edges = row.iter().filter(|edge| !naming.contains(&edge.relation));
+        triples.extend(edges.map(|edge| Triple {
+            head,
+            relation: edge.relation,
+            tail: edge.entity,
+        }));
     }
-    let all = || {
-        (0..bound as u32).map(EntityId).flat_map(|head| {
-            let row = graph.outgoing(head).unwrap_or_default();
-            let triples: Vec<Triple> = (row.iter())
-                .filter(|edge| !is_name(graph, edge.relation))
-                .map(|edge| Triple {
-                    head,
-                    relation: edge.relation,
-                    tail: edge.entity,
-                })
-                .collect();
-            triples
-        })
-    };
-    let heads = all().map(|t| i64::from(t.head.0));
-    let tails = all().map(|t| i64::from(t.tail.0));
+    Ok(triples)
+}
+
+/// The arrays of a whole graph: places among its entities are ids.
+pub(crate) fn of_all<'py>(
+    py: Python<'py>,
+    triples: &[Triple],
+    bound: usize,
+) -> PyResult<Arrays<'py>> {
     Ok((
         array(py, bound, 0..bound as i64)?,
-        array(py, 2 * count, heads.chain(tails))?,
-        array(py, count, all().map(|t| i64::from(t.relation.0)))?,
+        ends(py, triples)?,
+        array(
+            py,
+            triples.len(),
+            triples.iter().map(|t| i64::from(t.relation.0)),
+        )?,
         array(py, bound, std::iter::repeat_n(0, bound))?,
         Vec::new(),
     ))
 }
 
-fn is_name(graph: &dyn Graph, relation: wherefore_graph::RelationId) -> bool {
-    graph.naming_relations().contains(&relation)
+/// Heads, and then tails.
+fn ends<'py>(py: Python<'py>, triples: &[Triple]) -> PyResult<Bound<'py, PyByteArray>> {
+    let heads = triples.iter().map(|t| i64::from(t.head.0));
+    let tails = triples.iter().map(|t| i64::from(t.tail.0));
+    array(py, 2 * triples.len(), heads.chain(tails))
 }

@@ -13,7 +13,7 @@ use wherefore::{Pipeline, Question};
 use wherefore_graph::sparql::{ResultFormat, SparqlOptions, Workers};
 use wherefore_graph::{Action, ChangeSet, Format, Input, LoadOptions, TableOptions, Trust};
 
-use crate::arrays::{Arrays, near, of_all, of_near};
+use crate::arrays::{Arrays, all, near, of_all, of_near};
 use crate::errors::{misused, raised};
 use crate::terms::{Matches, Pattern, matching};
 use crate::{interpreted, many};
@@ -331,8 +331,9 @@ impl Graph {
         max_triples: usize,
     ) -> PyResult<Arrays<'py>> {
         if seeds.is_empty() {
-            let graph = self.with(py, Ok)?;
-            return of_all(py, graph.as_ref());
+            let read = |graph: Shared| Ok((all(graph.as_ref())?, graph.entity_bound()));
+            let (triples, bound) = self.with(py, read)?;
+            return of_all(py, &triples, bound);
         }
         let near = self.with(py, |graph| near(graph.as_ref(), &seeds, hops, max_triples))?;
         of_near(py, &near)

@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use wherefore_graph::sparql::{iri_name, name_iri};
 use wherefore_graph::{
-    Adjacency, Graph, Literal, LiteralKind, Store, Term, Triple, edges_by_relation,
+    Adjacency, Edge, Graph, Literal, LiteralKind, Store, Term, Triple, edges_by_relation,
 };
 
 /// A term: `iri`, `blank` or `literal`, its text, and a literal's language and datatype.
@@ -77,26 +77,25 @@ pub(crate) fn matching(store: &Store, pattern: Pattern) -> anyhow::Result<Vec<Tr
             }
         }
     };
-    let fits = |triple: &Triple| {
-        relation.is_none_or(|r| r == triple.relation) && tail.is_none_or(|t| t == triple.tail)
+    // hubs have long rows
+    let of_relation = |row: &[Edge]| match relation {
+        Some(relation) => edges_by_relation(row, relation).to_vec(),
+        None => row.to_vec(),
     };
     Ok(match (head, tail, relation) {
-        (Some(head), _, _) => {
-            let row = store.outgoing(head)?;
-            let all = row.iter().map(|edge| Triple {
+        (Some(head), tail, _) => {
+            let edges = of_relation(&store.outgoing(head)?).into_iter();
+            let all = edges.map(|edge| Triple {
                 head,
                 relation: edge.relation,
                 tail: edge.entity,
             });
-            all.filter(fits).collect()
+            all.filter(|triple| tail.is_none_or(|t| t == triple.tail))
+                .collect()
         }
-        (None, Some(tail), relation) => {
-            let row = store.incoming(tail)?;
-            let edges = match relation {
-                Some(relation) => edges_by_relation(&row, relation),
-                None => &row[..],
-            };
-            let all = edges.iter().map(|edge| Triple {
+        (None, Some(tail), _) => {
+            let edges = of_relation(&store.incoming(tail)?).into_iter();
+            let all = edges.map(|edge| Triple {
                 head: edge.entity,
                 relation: edge.relation,
                 tail,
