@@ -264,6 +264,36 @@ pub trait Adjacency: Send + Sync {
         Ok(())
     }
 
+    /// The triples of one relation: a part of [`Adjacency::outgoing`], or of
+    /// [`Adjacency::incoming`].
+    fn run(
+        &self,
+        entity: EntityId,
+        relation: RelationId,
+        outgoing: bool,
+    ) -> Result<Cow<'_, [Edge]>> {
+        let row = match outgoing {
+            true => self.outgoing(entity)?,
+            false => self.incoming(entity)?,
+        };
+        Ok(match row {
+            Cow::Borrowed(row) => Cow::Borrowed(crate::edges_by_relation(row, relation)),
+            Cow::Owned(row) => Cow::Owned(crate::edges_by_relation(&row, relation).to_vec()),
+        })
+    }
+
+    /// Relations of which a row shows only the first triple, with how many triples there are. Only
+    /// a graph that is far away has such rows.
+    fn long_runs(&self, _entity: EntityId, _outgoing: bool) -> Result<Vec<(RelationId, usize)>> {
+        Ok(Vec::new())
+    }
+
+    /// How often something was read that is not at hand yet, and stood there as empty. Only a graph
+    /// whose rows are fetched later has such.
+    fn misses(&self) -> usize {
+        0
+    }
+
     /// Whether the graph states this triple. False for ids that it does not have.
     fn contains(&self, triple: Triple) -> Result<bool> {
         if triple.head.index() >= self.entity_bound() {

@@ -31,8 +31,8 @@ pub use changes::edit::{ChangeReport, ChangeSet};
 pub use changes::log::{Action, LogCut};
 pub use changes::repair::{DamagedFile, LogReport, LostRecord, RepairReport, repair};
 pub use endpoint::{
-    Around, LabelReport, Method, RelationSummary, Search, Service, ServiceConfig, ServiceLimits,
-    Summary, Trust, Trusted, TrustedServices, index_labels,
+    Around, Deferred, LabelReport, Method, RelationSummary, Search, Service, ServiceConfig,
+    ServiceLimits, Summary, Trust, Trusted, TrustedServices, index_labels,
 };
 pub use error::{Error, Result};
 pub use expand::{Cut, CutHub, Expanded, Expander, Expansion, expand};

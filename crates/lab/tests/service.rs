@@ -41,10 +41,27 @@ fn metaqa() -> Option<Vec<Question>> {
 
 struct Answered {
     answers: Vec<BTreeSet<String>>,
-    time: Duration,
+    times: Vec<Duration>,
 }
 
-fn ask(questions: &[Question], graph: &dyn Graph, method: &str) -> Answered {
+impl Answered {
+    /// Median and 95th percentile of some of the questions, in milliseconds.
+    fn percentiles(&self, of: std::ops::Range<usize>) -> String {
+        let mut times: Vec<f64> = self.times[of]
+            .iter()
+            .map(|t| t.as_secs_f64() * 1e3)
+            .collect();
+        times.sort_by(f64::total_cmp);
+        let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize];
+        format!("{:.0} / {:.0} ms", at(0.5), at(0.95))
+    }
+}
+
+fn ask<'g>(
+    questions: &[Question],
+    method: &str,
+    graph: &mut dyn FnMut(usize) -> &'g dyn Graph,
+) -> Answered {
     let mut config = PipelineConfig::of_method(method).unwrap();
     // answers that depend on how busy the machine is cannot be compared
     if let RetrieverConfig::Read(read) = &mut config.retrieve {
@@ -52,19 +69,20 @@ fn ask(questions: &[Question], graph: &dyn Graph, method: &str) -> Answered {
     }
     let pipeline = config.build().unwrap();
     // what is computed once for a graph is not a question's time
-    pipeline.answer(&questions[0], graph, &mut ()).unwrap();
-    let start = Instant::now();
-    let answers = questions
-        .iter()
-        .map(|question| {
-            let answer = pipeline.answer(question, graph, &mut ()).unwrap();
-            answer.answers.into_iter().map(|a| a.id).collect()
-        })
-        .collect();
-    Answered {
-        answers,
-        time: start.elapsed(),
+    pipeline.answer(&questions[0], graph(0), &mut ()).unwrap();
+    let mut asked = Answered {
+        answers: Vec::new(),
+        times: Vec::new(),
+    };
+    for (i, question) in questions.iter().enumerate() {
+        let graph = graph(i);
+        let start = Instant::now();
+        let answer = pipeline.answer(question, graph, &mut ()).unwrap();
+        asked.times.push(start.elapsed());
+        let ids = answer.answers.into_iter().map(|a| a.id);
+        asked.answers.push(ids.collect());
     }
+    asked
 }
 
 /// Forms about what the questions are about.
@@ -165,36 +183,52 @@ fn a_service_answers_as_the_store_does() {
     );
     let indexed = ServiceConfig::read(&index.join("service.toml")).unwrap();
     println!("{}", hold_forms(&store, &indexed));
+    // a process for each question: nothing is kept from the ones before
+    let fresh = variable("WHEREFORE_SERVICE_FRESH").is_some();
     for method in ["read", "similarity"] {
-        let per = |time: Duration| time.as_secs_f64() * 1e3 / questions.len() as f64;
-        let ours = ask(&questions, &store, method);
+        let ours = ask(&questions, method, &mut |_| &store);
         let answered = ours.answers.iter().filter(|a| !a.is_empty()).count();
+        let all = questions.len();
         println!(
-            "{method}: store: {:.1} ms a question, {answered} of {} answered",
-            per(ours.time),
-            questions.len()
+            "{method}: store: {}, {answered} of {all} answered",
+            ours.percentiles(0..all)
         );
         for (name, config) in [("label index", &indexed), ("full text", &config)] {
-            let service = Service::open(config.clone()).unwrap();
-            let before = service.requests();
-            let theirs = ask(&questions, &service, method);
-            let sent = (service.requests() - before) as f64 / questions.len() as f64;
+            let services: Vec<Service> = (0..if fresh { all } else { 1 })
+                .map(|_| Service::open(config.clone()).unwrap())
+                .collect();
+            let of = |i: usize| &services[i % services.len()];
+            let opened: Vec<(u64, u64)> = (services.iter())
+                .map(|s| (s.requests(), s.rounds()))
+                .collect();
+            let theirs = ask(&questions, method, &mut |i| of(i));
+            let sum = |count: &dyn Fn(&Service, (u64, u64)) -> u64| {
+                let each = services.iter().zip(&opened);
+                each.map(|(service, before)| count(service, *before))
+                    .sum::<u64>() as f64
+                    / all as f64
+            };
             let same = (ours.answers.iter().zip(&theirs.answers))
                 .filter(|(a, b)| a == b)
                 .count();
             println!(
-                "{method}: service with {name}: {:.1} ms and {sent:.1} queries a question, {same} of \
-                 {} answers the same",
-                per(theirs.time),
-                questions.len()
+                "{method}: service with {name}: {} in the median and 95th percentile, {:.1} requests in {:.1} \
+                 rounds a question, {same} of {all} answers the same",
+                theirs.percentiles(0..all),
+                sum(&|service, before| service.requests() - before.0),
+                sum(&|service, before| service.rounds() - before.1),
             );
+            for hops in 0..3 {
+                let of_hops = theirs.percentiles(hops * EACH..(hops + 1) * EACH);
+                println!("  {} hops: {of_hops}", hops + 1);
+            }
             for (i, question) in questions.iter().enumerate() {
                 if ours.answers[i] != theirs.answers[i] {
                     println!("  differs: {}", question.text);
                 }
             }
             if name == "label index" {
-                assert_eq!(same, questions.len(), "{method}");
+                assert_eq!(same, all, "{method}");
             }
         }
     }

@@ -5,6 +5,7 @@
 //! ```
 
 pub mod answer;
+mod at_hand;
 mod auto;
 pub mod confidence;
 pub mod config;

@@ -14,10 +14,23 @@ use crate::load::naming::label_rank;
 /// Relations that are listed; a graph with more of them has a list in its configuration.
 const MOST_RELATIONS: usize = 100_000;
 
-/// One row, as far as it is known.
-#[derive(Clone, Debug)]
+/// What is kept of an entity in one direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Part {
+    /// All its edges.
+    Row,
+    /// Its short runs, and of each long one an edge.
+    Outline,
+    /// Its edges of one relation.
+    Run(RelationId),
+}
+
+/// A row or a part of one, as far as it is known.
+#[derive(Clone, Debug, Default)]
 pub(super) struct Row {
     pub(super) edges: Arc<[Edge]>,
+    /// Relations of which not all edges are here, with how many there are.
+    pub(super) long: Arc<[(RelationId, usize)]>,
     /// Whether the service has more than it sent.
     pub(super) cut: bool,
 }
@@ -25,7 +38,7 @@ pub(super) struct Row {
 /// Rows that were fetched, the last used within a budget of edges.
 #[derive(Debug)]
 pub(super) struct RowCache {
-    rows: HashMap<(EntityId, bool), (Row, u64)>,
+    rows: HashMap<(EntityId, bool, Part), (Row, u64)>,
     edges: usize,
     most: usize,
     clock: u64,
@@ -41,26 +54,27 @@ impl RowCache {
         }
     }
 
-    pub(super) fn get(&mut self, entity: EntityId, outgoing: bool) -> Option<Row> {
+    pub(super) fn get(&mut self, entity: EntityId, outgoing: bool, part: Part) -> Option<Row> {
         self.clock += 1;
-        let (row, used) = self.rows.get_mut(&(entity, outgoing))?;
+        let (row, used) = self.rows.get_mut(&(entity, outgoing, part))?;
         *used = self.clock;
         Some(row.clone())
     }
 
     fn has(&self, entity: EntityId, outgoing: bool) -> bool {
-        self.rows.contains_key(&(entity, outgoing))
+        self.rows.contains_key(&(entity, outgoing, Part::Row))
     }
 
     /// An empty row weighs as much as its place.
     fn weight(row: &Row) -> usize {
-        row.edges.len() + 8
+        row.edges.len() + row.long.len() + 8
     }
 
-    fn put(&mut self, entity: EntityId, outgoing: bool, row: Row) {
+    pub(super) fn put(&mut self, entity: EntityId, outgoing: bool, part: Part, row: Row) {
         self.clock += 1;
         self.edges += Self::weight(&row);
-        if let Some((old, _)) = self.rows.insert((entity, outgoing), (row, self.clock)) {
+        let place = (entity, outgoing, part);
+        if let Some((old, _)) = self.rows.insert(place, (row, self.clock)) {
             self.edges -= Self::weight(&old);
         }
         if self.edges > self.most {
@@ -73,6 +87,13 @@ impl RowCache {
             self.edges = self.rows.values().map(|(row, _)| Self::weight(row)).sum();
         }
     }
+}
+
+/// What one request fetches.
+enum Task<'t> {
+    /// Rows of these, outgoing or not.
+    Rows(bool, &'t [(EntityId, String)]),
+    Labels(&'t [(EntityId, String)]),
 }
 
 impl Service {
@@ -94,31 +115,46 @@ impl Service {
 
     /// Fetches the rows that are not kept, in batches, several at the same time.
     pub(super) fn fetch_rows(&self, entities: &[EntityId], directions: &[bool]) -> Result<()> {
-        let mut tasks: Vec<(bool, Vec<(EntityId, String)>)> = Vec::new();
-        for &outgoing in directions {
-            let mut batch = Vec::new();
-            let mut seen = std::collections::HashSet::new();
-            for &entity in entities {
-                if lock(&self.rows).has(entity, outgoing) || !seen.insert(entity) {
-                    continue;
-                }
-                let key = self.key(entity)?;
-                let literal = key.first() == Some(&key::LITERAL);
-                match written_key(&key).filter(|_| !(literal && outgoing)) {
-                    Some(text) => batch.push((entity, text)),
-                    // nothing leaves a value, and a blank node cannot be asked for
-                    None => lock(&self.rows).put(entity, outgoing, empty()),
-                }
-                if batch.len() == self.config.limits.batch {
-                    tasks.push((outgoing, std::mem::take(&mut batch)));
-                }
+        let each = |&outgoing: &bool| entities.iter().map(move |&entity| (entity, outgoing));
+        let rows: Vec<(EntityId, bool)> = directions.iter().flat_map(each).collect();
+        self.fetch_all(&rows, &[])
+    }
+
+    /// Fetches rows, and labels, that are not kept, in batches, several at the same time.
+    pub(super) fn fetch_all(&self, rows: &[(EntityId, bool)], labels: &[EntityId]) -> Result<()> {
+        let mut wanted: [Vec<(EntityId, String)>; 2] = [Vec::new(), Vec::new()];
+        let mut seen = std::collections::HashSet::new();
+        for &(entity, outgoing) in rows {
+            if lock(&self.rows).has(entity, outgoing) || !seen.insert((entity, outgoing)) {
+                continue;
             }
-            if !batch.is_empty() {
-                tasks.push((outgoing, batch));
+            let key = self.key(entity)?;
+            let literal = key.first() == Some(&key::LITERAL);
+            match written_key(&key).filter(|_| !(literal && outgoing)) {
+                Some(text) => wanted[usize::from(outgoing)].push((entity, text)),
+                // nothing leaves a value, and a blank node cannot be asked for
+                None => lock(&self.rows).put(entity, outgoing, Part::Row, Row::default()),
             }
         }
-        self.each_task(&tasks, |(outgoing, batch)| {
-            self.fetch_batch(batch, *outgoing, false)
+        let mut named = Vec::new();
+        for &entity in labels {
+            match self.key(entity)? {
+                key if key.first() == Some(&key::IRI) => {
+                    named.extend(written_key(&key).map(|text| (entity, text)));
+                }
+                _ => self.keep_labels(&[(entity, String::new())], HashMap::new()),
+            }
+        }
+        let limits = &self.config.limits;
+        let mut tasks: Vec<Task<'_>> = Vec::new();
+        for outgoing in [true, false] {
+            let batches = wanted[usize::from(outgoing)].chunks(limits.batch);
+            tasks.extend(batches.map(|batch| Task::Rows(outgoing, batch)));
+        }
+        tasks.extend(named.chunks(4 * limits.batch).map(Task::Labels));
+        self.each_task(&tasks, |task| match task {
+            Task::Rows(outgoing, batch) => self.fetch_batch(batch, *outgoing, false),
+            Task::Labels(batch) => self.fetch_labels(batch),
         })
     }
 
@@ -234,8 +270,9 @@ impl Service {
             let row = Row {
                 edges: edges.into(),
                 cut: reply.cut,
+                ..Row::default()
             };
-            kept.put(*entity, outgoing, row);
+            kept.put(*entity, outgoing, Part::Row, row);
         }
         Ok(())
     }
@@ -288,6 +325,48 @@ impl Service {
         Ok((found, reply.cut))
     }
 
+    /// What some variables stand for in each row of a query; none where there are more rows than a
+    /// reply may have, or where a blank node stands in one.
+    pub fn select_rows(
+        &self,
+        query: &str,
+        variables: &[&str],
+    ) -> Result<Option<Vec<Vec<EntityId>>>> {
+        let most = self.config.limits.rows;
+        let query = self.with_prefixes(query) + &format!("\nLIMIT {}", most + 1);
+        let reply = self.client.select(&query, most)?;
+        if reply.cut {
+            return Ok(None);
+        }
+        if reply.rows.is_empty() {
+            return Ok(Some(Vec::new()));
+        }
+        let place = |name: &&str| reply.variables.iter().position(|v| v == name);
+        let places: Option<Vec<usize>> = variables.iter().map(place).collect();
+        let places = places.ok_or_else(|| self.client.bad_reply("a variable is missing"))?;
+        let mut found = Vec::with_capacity(reply.rows.len());
+        for row in &reply.rows {
+            let mut terms = Vec::with_capacity(places.len());
+            for &at in &places {
+                match row.get(at) {
+                    None | Some(None | Some(oxrdf::Term::BlankNode(_))) => return Ok(None),
+                    Some(Some(term)) => terms.push(self.intern_term(term)?),
+                }
+            }
+            found.push(terms);
+        }
+        Ok(Some(found))
+    }
+
+    /// The service said so of these triples, and need not be asked again.
+    pub fn note_stated(&self, triples: &[Triple]) {
+        let mut stated = lock(&self.stated);
+        if stated.len() + triples.len() > self.config.limits.cached_edges {
+            stated.clear();
+        }
+        stated.extend(triples);
+    }
+
     fn intern_term(&self, term: &oxrdf::Term) -> Result<EntityId> {
         let mut bytes = Vec::new();
         key::push_object(&mut bytes, term.as_ref(), 0);
@@ -332,17 +411,25 @@ impl Service {
             }
         }
         if wanted.is_empty() || wanted[0].0 != entity {
-            let mut labels = self.labels.write().unwrap_or_else(PoisonError::into_inner);
-            labels.insert(entity, None);
+            self.keep_labels(&[(entity, String::new())], HashMap::new());
             return Ok(());
         }
+        self.fetch_labels(&wanted)
+    }
+
+    fn fetch_labels(&self, wanted: &[(EntityId, String)]) -> Result<()> {
         let texts: Vec<&str> = wanted.iter().map(|(_, text)| text.as_str()).collect();
-        let mut found = self.labels_of(&texts)?;
+        let found = self.labels_of(&texts)?;
+        self.keep_labels(wanted, found);
+        Ok(())
+    }
+
+    /// Keeps the labels that were found, and that the others have none.
+    fn keep_labels(&self, wanted: &[(EntityId, String)], mut found: HashMap<String, String>) {
         let mut labels = self.labels.write().unwrap_or_else(PoisonError::into_inner);
-        for (entity, text) in &wanted {
+        for (entity, text) in wanted {
             labels.insert(*entity, found.remove(text.as_str()));
         }
-        Ok(())
     }
 
     /// The best labels of terms as SPARQL writes them.
@@ -458,13 +545,6 @@ impl Service {
     }
 }
 
-fn empty() -> Row {
-    Row {
-        edges: Vec::new().into(),
-        cut: false,
-    }
-}
-
 /// A key as SPARQL writes the term; none where SPARQL cannot.
 pub(super) fn written_key(bytes: &[u8]) -> Option<String> {
     use crate::graph::{Literal, LiteralKind, Term};
@@ -494,19 +574,19 @@ mod tests {
         let mut cache = RowCache::new(100);
         let row = |n: usize| Row {
             edges: vec![Edge::default(); n].into(),
-            cut: false,
+            ..Row::default()
         };
         for id in 0..5 {
-            cache.put(EntityId(id), true, row(10)); // 18 each
+            cache.put(EntityId(id), true, Part::Row, row(10)); // 18 each
         }
-        assert!(cache.get(EntityId(0), true).is_some());
-        cache.put(EntityId(9), false, row(10)); // 108 > 100: the older half goes
+        assert!(cache.get(EntityId(0), true, Part::Row).is_some());
+        cache.put(EntityId(9), false, Part::Row, row(10)); // 108 > 100: the older half goes
         assert!(cache.has(EntityId(0), true) && cache.has(EntityId(9), false));
         assert!(!cache.has(EntityId(1), true));
         assert!(cache.edges <= 100);
         // the same row again weighs no more
         let before = cache.edges;
-        cache.put(EntityId(9), false, row(10));
+        cache.put(EntityId(9), false, Part::Row, row(10));
         assert_eq!(cache.edges, before);
     }
 }

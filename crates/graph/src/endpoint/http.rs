@@ -45,6 +45,9 @@ pub(super) struct Client {
     max_bytes: u64,
     /// Requests that were sent, for whoever counts.
     pub(super) sent: AtomicU64,
+    /// Rounds: requests that were sent while no other was under way.
+    pub(super) rounds: AtomicU64,
+    under_way: AtomicU64,
 }
 
 /// A text that cannot be shown.
@@ -112,6 +115,8 @@ impl Client {
             retries: config.limits.retries,
             max_bytes: config.limits.bytes,
             sent: AtomicU64::new(0),
+            rounds: AtomicU64::new(0),
+            under_way: AtomicU64::new(0),
         })
     }
 
@@ -222,6 +227,20 @@ impl Client {
 
     /// The same, where the whole reply must have come within `limit`, if that is sooner.
     pub(super) fn send_within(
+        &self,
+        query: &str,
+        accept: &str,
+        limit: Option<Duration>,
+    ) -> Result<Response<Body>> {
+        if self.under_way.fetch_add(1, Ordering::Relaxed) == 0 {
+            self.rounds.fetch_add(1, Ordering::Relaxed);
+        }
+        let response = self.send_until_answered(query, accept, limit);
+        self.under_way.fetch_sub(1, Ordering::Relaxed);
+        response
+    }
+
+    fn send_until_answered(
         &self,
         query: &str,
         accept: &str,

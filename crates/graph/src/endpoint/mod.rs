@@ -18,9 +18,11 @@
 //! they cannot be asked for again; a cut hub has the edges that the service chose.
 
 mod config;
+mod deferred;
 mod fetch;
 mod http;
 mod index;
+mod outline;
 mod permit;
 mod query;
 mod search;
@@ -28,11 +30,12 @@ mod summary;
 mod trust;
 
 use std::borrow::Cow;
-use std::collections::HashMap;
-use std::sync::atomic::Ordering;
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 pub use config::{Method, Search, ServiceConfig, ServiceLimits};
+pub use deferred::Deferred;
 pub use index::{LabelReport, index_labels};
 pub use summary::{Around, RelationSummary, Summary};
 pub use trust::{Trust, Trusted, TrustedServices};
@@ -45,7 +48,7 @@ use crate::key;
 use crate::names::normalise;
 use crate::shape::{is_unnamed_key, readable_key};
 use crate::store::Store;
-use fetch::RowCache;
+use fetch::{Part, RowCache};
 use http::Client;
 use search::Found;
 
@@ -64,6 +67,10 @@ pub struct Service {
     relations: Relations,
     terms: RwLock<Terms>,
     rows: Mutex<RowCache>,
+    /// Triples that the service told of.
+    stated: Mutex<HashSet<Triple>>,
+    /// Whether the service failed to count triples for an outline.
+    counts_fail: AtomicBool,
     /// Labels as far as they were asked for; none where there is none.
     labels: RwLock<HashMap<EntityId, Option<String>>>,
     found: Mutex<Found>,
@@ -111,6 +118,8 @@ impl Service {
                 ..Terms::default()
             }),
             rows: Mutex::new(RowCache::new(config.limits.cached_edges)),
+            stated: Mutex::default(),
+            counts_fail: AtomicBool::new(false),
             labels: RwLock::default(),
             found: Mutex::default(),
             client,
@@ -129,6 +138,11 @@ impl Service {
     /// Requests that were sent so far, those that were tried again included.
     pub fn requests(&self) -> u64 {
         self.client.sent.load(Ordering::Relaxed)
+    }
+
+    /// How often something waited for the service: requests side by side count once.
+    pub fn rounds(&self) -> u64 {
+        self.client.rounds.load(Ordering::Relaxed)
     }
 
     /// Whether names are looked up in a label index.
@@ -208,12 +222,35 @@ impl Service {
         Ok(known(&labels).flatten())
     }
 
+    /// Entities of the label index: their numbers are below this one.
+    fn indexed(&self) -> usize {
+        self.names.as_ref().map_or(0, Adjacency::entity_bound)
+    }
+
+    /// Whether the label of an entity, or that it has none, can be told without a request.
+    fn knows_label(&self, entity: EntityId) -> Result<bool> {
+        let labels = self.labels.read().unwrap_or_else(PoisonError::into_inner);
+        Ok(entity.index() < self.indexed()
+            || labels.contains_key(&entity)
+            || self.key(entity)?.first() != Some(&key::IRI))
+    }
+
+    /// What an entity is called by its identity.
+    fn own_name(&self, entity: EntityId) -> Result<String> {
+        Ok(cut(readable_key(&self.key(entity)?).unwrap_or_default()))
+    }
+
+    /// Whether the identity of an entity tells people what it is; most do.
+    fn names_itself(&self, entity: EntityId) -> Result<bool> {
+        Ok(!is_unnamed_key(&self.key(entity)?))
+    }
+
     fn row(&self, entity: EntityId, outgoing: bool) -> Result<Arc<[Edge]>> {
-        if let Some(row) = lock(&self.rows).get(entity, outgoing) {
+        if let Some(row) = lock(&self.rows).get(entity, outgoing, Part::Row) {
             return Ok(row.edges);
         }
         self.fetch_rows(&[entity], &[outgoing])?;
-        let kept = lock(&self.rows).get(entity, outgoing);
+        let kept = lock(&self.rows).get(entity, outgoing, Part::Row);
         Ok(kept.map_or_else(|| Vec::new().into(), |row| row.edges))
     }
 }
@@ -260,6 +297,9 @@ impl Adjacency for Service {
         if triple.head.index() >= bound || triple.tail.index() >= bound {
             return Ok(false);
         }
+        if lock(&self.stated).contains(&triple) {
+            return Ok(true);
+        }
         let edge = |entity| Edge {
             relation: triple.relation,
             entity,
@@ -268,7 +308,7 @@ impl Adjacency for Service {
             (triple.head, true, triple.tail),
             (triple.tail, false, triple.head),
         ] {
-            if let Some(row) = lock(&self.rows).get(row, outgoing) {
+            if let Some(row) = lock(&self.rows).get(row, outgoing, Part::Row) {
                 let is_in = row.edges.binary_search(&edge(other)).is_ok();
                 if is_in || !row.cut {
                     return Ok(is_in);
@@ -298,8 +338,7 @@ impl Graph for Service {
         {
             return Ok(Cow::Owned(label));
         }
-        let name = readable_key(&key).unwrap_or_default();
-        Ok(Cow::Owned(cut(name)))
+        self.own_name(entity).map(Cow::Owned)
     }
 
     fn relation_label(&self, relation: RelationId) -> Result<Cow<'_, str>> {
@@ -331,9 +370,7 @@ impl Graph for Service {
     }
 
     fn is_named(&self, entity: EntityId) -> Result<bool> {
-        let key = self.key(entity)?;
-        // most names say so themselves, and need no label
-        Ok(!is_unnamed_key(&key) || self.label(entity)?.is_some())
+        Ok(self.names_itself(entity)? || self.label(entity)?.is_some())
     }
 
     fn entities_named(&self, name: &str, how: NameMatch) -> Result<Vec<EntityId>> {

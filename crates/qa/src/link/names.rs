@@ -31,6 +31,7 @@ use super::mentions::Reading;
 use super::rank::{Ranker, found};
 use super::spans::words;
 use super::{Candidate, How, Link, Linker, Mention};
+use crate::at_hand::with_rows_at_hand;
 use crate::error::{Error, Result};
 use crate::per_graph::PerGraph;
 use crate::question::Question;
@@ -173,10 +174,8 @@ impl Names {
         }
         Ok(mentions)
     }
-}
 
-impl Linker for Names {
-    fn mentions(&self, question: &Question, graph: &dyn Graph) -> Result<Vec<Mention>> {
+    fn mentions_over(&self, question: &Question, graph: &dyn Graph) -> Result<Vec<Mention>> {
         let mut mentions = if question.topics.is_empty() {
             let text = repaired(&question.text);
             let reading = Reading {
@@ -196,6 +195,12 @@ impl Linker for Names {
         };
         mentions.sort_by(|a, b| best(b).total_cmp(&best(a)));
         Ok(mentions)
+    }
+}
+
+impl Linker for Names {
+    fn mentions(&self, question: &Question, graph: &dyn Graph) -> Result<Vec<Mention>> {
+        with_rows_at_hand(graph, |graph| self.mentions_over(question, graph))
     }
 
     fn link(&self, question: &Question, graph: &dyn Graph) -> Result<Vec<Link>> {

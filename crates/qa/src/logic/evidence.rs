@@ -102,7 +102,7 @@ impl Runner<'_> {
             Set::Of(_) => {}
             Set::Instances(ways, class) => {
                 for way in ways {
-                    for (end, triple) in self.steps_from(entity, way)? {
+                    for (end, triple) in self.steps_within(set, entity, way)? {
                         if class.ids.binary_search(&end).is_ok() {
                             found.push(triple);
                             return Ok(());
@@ -111,7 +111,7 @@ impl Runner<'_> {
                 }
             }
             Set::Join(way, of) => {
-                for (end, triple) in self.steps_from(entity, way)? {
+                for (end, triple) in self.steps_within(set, entity, way)? {
                     if self.holds(end, of, &[])? {
                         self.tell(end, of, found)?;
                         found.push(triple);

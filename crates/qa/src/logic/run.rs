@@ -12,18 +12,18 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use wherefore_graph::{
-    Direction, EntityId, Error as GraphError, Graph, RelationId, Triple, edges_by_relation,
+    Direction, EntityId, Error as GraphError, Graph, RelationId, Service, Triple, edges_by_relation,
 };
 
 use super::form::Comparison;
 use super::plan::{Members, Plan, Root, Set, Way};
-use super::sparql::members_query;
+use super::sparql::{End, members_query, steps_query};
 use super::table::Rows;
 use super::value::{Quantity, Sense, Value, XSD};
 use crate::error::{Error, Result};
 
 /// Answers of a service whose triples are fetched together.
-pub(super) const AHEAD: usize = 100;
+pub(super) const AHEAD: usize = 200;
 
 /// How long a form may run and how large its sets may grow.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -128,10 +128,12 @@ pub struct Runner<'a> {
     held: Held,
     /// The same, without ways that meet the entities of its `around`.
     held_around: Held,
+    /// Steps by which entities belong to parts, where a service told them.
+    told: HashMap<(Node, EntityId), Vec<(EntityId, Triple)>>,
 }
 
 /// A part of the plan, by where it lies: the plan does not move while it runs.
-type Node = usize;
+pub(super) type Node = usize;
 
 /// The part of the plan.
 pub(super) fn node<T>(part: &T) -> Node {
@@ -174,6 +176,7 @@ impl<'a> Runner<'a> {
             known: Known::default(),
             held: Held::default(),
             held_around: Held::default(),
+            told: HashMap::new(),
         })
     }
 
@@ -213,20 +216,26 @@ impl<'a> Runner<'a> {
         if let Some(known) = self.known.extensions.get(&node(set)) {
             return Ok(Arc::clone(known));
         }
-        let members = match self.run_there(set)? {
-            Some((entities, true)) => {
-                return Err(Error::FormTooLarge {
-                    limit: entities.len(),
-                });
-            }
-            Some((mut entities, false)) => {
-                entities.sort_unstable();
-                // what they are joined to is looked for next
-                let first = entities.len().min(AHEAD);
-                self.graph.prefetch(&entities[..first], Direction::Both)?;
-                entities
-            }
-            None => self.members(set)?,
+        let told = match self.graph.service() {
+            Some(service) => self.members_told(set, service)?,
+            None => None,
+        };
+        let members = match told {
+            Some(members) => self.bounded(members)?,
+            None => match self.run_there(set)? {
+                Some((entities, true)) => {
+                    return Err(Error::FormTooLarge {
+                        limit: entities.len(),
+                    });
+                }
+                Some((entities, false)) => {
+                    // what they are joined to is looked for next
+                    let first = entities.len().min(AHEAD);
+                    self.graph.prefetch(&entities[..first], Direction::Both)?;
+                    entities
+                }
+                None => self.members(set)?,
+            },
         };
         let members: Arc<[EntityId]> = members.into();
         self.known
@@ -248,6 +257,68 @@ impl<'a> Runner<'a> {
                 Some(_) => Err(too_long),
                 None => Ok(None),
             },
+        }
+    }
+
+    /// The members of a set, where the service tells them together with the steps by which they
+    /// belong to it: none where it takes no step that all of them take, or where these are many.
+    fn members_told(&mut self, set: &Set, service: &Service) -> Result<Option<Vec<EntityId>>> {
+        let Some((query, taken)) = steps_query(set) else {
+            return Ok(None);
+        };
+        let mut names = vec!["x"];
+        for step in &taken {
+            if let End::Variable(name) = &step.to {
+                names.push(name);
+            }
+        }
+        let Some(rows) = service.select_rows(&query, &names)? else {
+            return Ok(None);
+        };
+        let mut stated = Vec::new();
+        for row in &rows {
+            let value = |name: &str| names.iter().position(|n| *n == name).map(|at| row[at]);
+            for step in &taken {
+                let to = match &step.to {
+                    End::Variable(name) => value(name),
+                    End::Entity(entity) => Some(*entity),
+                };
+                let (Some(from), Some(to)) = (value(&step.from), to) else {
+                    continue;
+                };
+                let (head, tail) = if step.reversed {
+                    (to, from)
+                } else {
+                    (from, to)
+                };
+                let triple = Triple {
+                    head,
+                    relation: step.relation,
+                    tail,
+                };
+                stated.push(triple);
+                let steps = self.told.entry((step.by, from)).or_default();
+                steps.push((to, triple));
+            }
+        }
+        for steps in self.told.values_mut() {
+            steps.sort_unstable();
+            steps.dedup();
+        }
+        service.note_stated(&stated);
+        Ok(Some(rows.iter().map(|row| row[0]).collect()))
+    }
+
+    /// Steps by which an entity may belong to a part: those that were told, or all.
+    pub(super) fn steps_within(
+        &mut self,
+        part: &Set,
+        entity: EntityId,
+        way: &Way,
+    ) -> Result<Vec<(EntityId, Triple)>> {
+        match self.told.get(&(node(part), entity)) {
+            Some(steps) => Ok(steps.clone()),
+            None => self.steps_from(entity, way),
         }
     }
 
@@ -565,7 +636,7 @@ impl<'a> Runner<'a> {
             Set::Of(members) => Ok(members.ids.binary_search(&entity).is_ok()),
             Set::Instances(ways, class) => {
                 for way in ways {
-                    for (end, _) in self.steps_from(entity, way)? {
+                    for (end, _) in self.steps_within(set, entity, way)? {
                         if class.ids.binary_search(&end).is_ok() {
                             return Ok(true);
                         }
@@ -575,7 +646,7 @@ impl<'a> Runner<'a> {
             }
             Set::Join(way, of) => {
                 let begins = matches!(**of, Set::Of(_));
-                for (end, _) in self.steps_from(entity, way)? {
+                for (end, _) in self.steps_within(set, entity, way)? {
                     let meets = !begins && around.binary_search(&end).is_ok();
                     if !meets && self.holds(end, of, around)? {
                         return Ok(true);

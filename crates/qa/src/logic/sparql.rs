@@ -25,11 +25,12 @@
 use std::fmt::Write;
 
 use wherefore_graph::sparql::{name_iri, writable_iri};
-use wherefore_graph::{Literal, LiteralKind, Term};
+use wherefore_graph::{EntityId, Literal, LiteralKind, RelationId, Term};
 
 use super::form::{Comparison, Extreme, Place, Rank};
 use super::measure::{Aggregate, Operator};
 use super::plan::{Domain, Measure, Members, Plan, Root, Set, Table, Way};
+use super::run::{Node, node};
 use super::value::{Moment, Quantity, Sense, TEMPORAL};
 use crate::error::{Error, Result};
 
@@ -80,6 +81,42 @@ pub(super) fn members_query(set: &Set) -> Result<String> {
     written("SELECT DISTINCT ?x", |w| w.whole("x", set))
 }
 
+/// A step that a query takes from a variable.
+pub(super) struct Taken {
+    /// The part of the plan that takes it.
+    pub(super) by: Node,
+    pub(super) from: String,
+    pub(super) relation: RelationId,
+    pub(super) reversed: bool,
+    pub(super) to: End,
+}
+
+/// Where a step ends.
+pub(super) enum End {
+    Variable(String),
+    Entity(EntityId),
+}
+
+/// The query for the members of a set and the steps by which they are such; none where no step is
+/// taken by all, or where it is too long. What is one of several ways, or must not be, is no step.
+pub(super) fn steps_query(set: &Set) -> Option<(String, Vec<Taken>)> {
+    let mut writer = Writer {
+        depth: 1,
+        ..Writer::default()
+    };
+    writer.whole("x", set);
+    if writer.is_full() || writer.taken.is_empty() {
+        return None;
+    }
+    let ends = writer.taken.iter().filter_map(|step| match &step.to {
+        End::Variable(name) => Some(format!(" ?{name}")),
+        End::Entity(_) => None,
+    });
+    let ends: String = ends.collect();
+    let query = format!("SELECT DISTINCT ?x{ends} WHERE {{\n{}}}", writer.out);
+    Some((query, writer.taken))
+}
+
 fn written(head: &str, write: impl FnOnce(&mut Writer)) -> Result<String> {
     let mut writer = Writer {
         depth: 1,
@@ -110,6 +147,8 @@ struct Writer {
     fresh: usize,
     /// Bytes of all lines, of those too that are no longer written.
     bytes: usize,
+    /// Steps that every member takes.
+    taken: Vec<Taken>,
 }
 
 impl Writer {
@@ -161,17 +200,22 @@ impl Writer {
             Set::Of(members) => self.values(x, members),
             Set::Instances(ways, class) => {
                 let paths: Vec<String> = ways.iter().map(|way| term(&way.term)).collect();
-                let class = self.members("c", class, false);
-                self.line(&format!("?{x} {} {class} .", paths.join("|")));
+                let end = self.members("c", class, false);
+                if let [way] = ways.as_slice() {
+                    self.takes(set, x, way, &end, class);
+                }
+                self.line(&format!("?{x} {} {end} .", paths.join("|")));
             }
             Set::Join(way, of) => {
                 if let Set::Of(members) = &**of {
                     let y = self.members("y", members, way.reversed);
+                    self.takes(set, x, way, &y, members);
                     self.triple(&format!("?{x}"), way, &y);
                 } else {
-                    let y = self.variable("y");
-                    self.triple(&format!("?{x}"), way, &format!("?{y}"));
-                    self.set(&y, of, true);
+                    let y = format!("?{}", self.variable("y"));
+                    self.takes(set, x, way, &y, &Members::default());
+                    self.triple(&format!("?{x}"), way, &y);
+                    self.set(&y[1..], of, true);
                 }
             }
             Set::And(all) => {
@@ -236,6 +280,24 @@ impl Writer {
                     ));
                 }
             }
+        }
+    }
+
+    /// Notes a step that every member takes, to a variable or the only one of `members`.
+    fn takes(&mut self, by: &Set, x: &str, way: &Way, y: &str, members: &Members) {
+        let to = match (y.strip_prefix('?'), members.ids.as_slice()) {
+            (Some(name), _) => End::Variable(name.to_owned()),
+            (None, [one]) => End::Entity(*one),
+            (None, _) => return,
+        };
+        if let (1, Some(relation)) = (self.depth, way.relation) {
+            self.taken.push(Taken {
+                by: node(by),
+                from: x.to_owned(),
+                relation,
+                reversed: way.reversed,
+                to,
+            });
         }
     }
 

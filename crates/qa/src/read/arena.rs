@@ -6,7 +6,7 @@
 use std::rc::Rc;
 
 use hashbrown::HashMap;
-use wherefore_graph::{Direction, EntityId, Graph, RelationId, Term, edges_by_relation};
+use wherefore_graph::{Deferred, Direction, EntityId, Graph, RelationId, Term, edges_by_relation};
 
 use super::phrases::Told;
 use super::schema::{ClassIx, Kind, Schema, Step, entity_kind, number_of, row};
@@ -36,7 +36,7 @@ const HERE: Limits = Limits {
 /// Where a service holds it: what is too much to fetch is run there, once it is chosen.
 const FAR: Limits = Limits {
     edges: 30_000,
-    set: 1000,
+    set: Deferred::LONGEST_RUN,
     side: 1000,
 };
 /// Members of a set whose classes are looked at.
@@ -334,7 +334,11 @@ impl<'g> Arena<'g> {
             return Ok(meaning.clone());
         }
         let node = self.nodes[id as usize].clone();
-        let meaning = self.compute(&node)?;
+        let missed = self.graph.misses();
+        let mut meaning = self.compute(&node)?;
+        if self.graph.misses() > missed {
+            meaning = Meaning::Unknown;
+        }
         self.meanings[id as usize] = Some(meaning.clone());
         Ok(meaning)
     }
@@ -362,11 +366,9 @@ impl<'g> Arena<'g> {
                 None => Ok(None),
             };
         }
-        self.graph.prefetch(from, Direction::along(forward))?;
         let mut found = Vec::new();
         for &entity in from {
-            let row = row(self.graph, entity, forward)?;
-            let edges = edges_by_relation(&row, relation);
+            let edges = self.graph.run(entity, relation, forward)?;
             self.edges += edges.len() + 1;
             found.extend(edges.iter().map(|edge| edge.entity));
             if found.len() > self.most.set || self.edges > self.most.edges {

@@ -7,7 +7,7 @@
 //! relation which leads to it.
 
 use hashbrown::HashSet;
-use wherefore_graph::{EntityId, Graph, RelationId, edges_by_relation};
+use wherefore_graph::{Direction, EntityId, Graph, RelationId, edges_by_relation};
 
 use super::arena::{Id, Meaning, Node};
 use super::chart::Search;
@@ -111,16 +111,14 @@ impl Search<'_> {
     pub(super) fn kinds(&mut self, node: Id) -> Result<Kinds> {
         let mut sum = Kinds::default();
         let kind_steps = &self.schema.kind_steps;
-        // a service would be asked for each of them
-        if kind_steps.people.is_empty() && kind_steps.places.is_empty()
-            || self.graph.service().is_some()
-        {
+        if kind_steps.people.is_empty() && kind_steps.places.is_empty() {
             return Ok(sum);
         }
         let Meaning::Set(members) = self.arena.meaning(node)? else {
             return Ok(sum);
         };
         let some = &members[..members.len().min(LOOKED_AT)];
+        self.graph.prefetch(some, Direction::Both)?;
         let mut add = |kinds: Kinds| {
             sum.people += kinds.people / some.len() as f32;
             sum.places += kinds.places / some.len() as f32;
@@ -128,6 +126,8 @@ impl Search<'_> {
         for &member in some {
             match self.schema.kinds_of(member, self.graph)? {
                 Some(kinds) => add(kinds),
+                // a service would be asked for the rows of them all
+                None if self.graph.service().is_some() => {}
                 None => {
                     if let Some(step) = self.last_step(node) {
                         add(self.ends_are(step)?);

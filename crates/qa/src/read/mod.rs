@@ -29,9 +29,9 @@ mod ways;
 mod write;
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use wherefore_graph::{EntityId, Graph};
+use wherefore_graph::{EntityId, Error as GraphError, Graph};
 use wherefore_model::Encoder;
 
 use self::arena::{Meaning, Node};
@@ -48,7 +48,8 @@ use self::phrases::Phrases;
 use self::schema::Schema;
 pub(crate) use self::schema::by_relation;
 use self::tokens::{MAX_SLOTS, Phrase, Words};
-use crate::error::Result;
+use crate::at_hand::with_rows_at_hand;
+use crate::error::{Error, Result};
 use crate::link::Link;
 use crate::logic::Form;
 use crate::question::Question;
@@ -197,6 +198,27 @@ pub(crate) fn computes(question: &str) -> bool {
 
 /// Readings of a question, best first.
 pub fn read(
+    question: &Question,
+    links: &[Link],
+    graph: &dyn Graph,
+    known: &Known,
+    weights: &Weights,
+    time: Duration,
+) -> Result<Vec<Proposal>> {
+    let begun = Instant::now();
+    with_rows_at_hand(graph, |graph| {
+        let left = time.saturating_sub(begun.elapsed());
+        if left.is_zero() {
+            return Err(Error::Graph(GraphError::OutOfTime {
+                what: "reading the question at the service",
+                limit_ms: time.as_millis(),
+            }));
+        }
+        read_once(question, links, graph, known, weights, left)
+    })
+}
+
+fn read_once(
     question: &Question,
     links: &[Link],
     graph: &dyn Graph,

@@ -644,6 +644,29 @@ pub(super) fn row(graph: &dyn Graph, entity: EntityId, forward: bool) -> Result<
     })
 }
 
+/// Where an entity leads in one direction, by relation: how many triples each has, and the first of
+/// them, or all.
+pub(super) struct Runs<'g> {
+    row: Cow<'g, [Edge]>,
+    long: Vec<(RelationId, usize)>,
+}
+
+impl<'g> Runs<'g> {
+    pub(super) fn of(graph: &'g dyn Graph, entity: EntityId, forward: bool) -> Result<Self> {
+        Ok(Self {
+            row: row(graph, entity, forward)?,
+            long: graph.long_runs(entity, forward)?,
+        })
+    }
+
+    pub(super) fn each(&self) -> impl Iterator<Item = (RelationId, usize, &[Edge])> {
+        by_relation(&self.row).map(|(relation, run)| {
+            let long = self.long.iter().find(|(of, _)| *of == relation);
+            (relation, long.map_or(run.len(), |(_, all)| *all), run)
+        })
+    }
+}
+
 /// The edges of a row by relation, without reading them all: hubs have long rows.
 pub(crate) fn by_relation(row: &[Edge]) -> impl Iterator<Item = (RelationId, &[Edge])> {
     let mut rest = row;

@@ -8,7 +8,7 @@ use wherefore_graph::{Direction, EntityId, RelationId};
 use super::arena::{Id, Meaning, Measure, Node};
 use super::chart::{Anchor, Bridge, Cat, Counted, Own, Search, Weighed};
 use super::features::Feature as F;
-use super::schema::{ClassIx, Kind, Step, by_relation, row};
+use super::schema::{ClassIx, Kind, Runs, Step};
 use crate::error::Result;
 
 /// Ways between two sets that are tried.
@@ -192,13 +192,12 @@ impl Search<'_> {
         for &entity in all {
             let own = self.schema.types_of(self.graph, entity)?;
             for forward in [true, false] {
-                let row = row(self.graph, entity, forward)?;
-                for (relation, run) in by_relation(&row) {
+                for (relation, all, _) in Runs::of(self.graph, entity, forward)?.each() {
                     if !self.schema.relation(relation).is_silent
                         && let Some(count) = self.usual(relation, forward, &own, types)
                     {
                         let count = match own.is_empty() {
-                            true => run.len() as f32,
+                            true => all as f32,
                             false => count,
                         };
                         *counts.entry((relation, forward)).or_insert(0.0) += count;
@@ -233,9 +232,9 @@ impl Search<'_> {
             self.graph.prefetch(&at, Direction::Both)?;
             for &entity in &at {
                 for forward in [true, false] {
-                    for (relation, run) in by_relation(&row(self.graph, entity, forward)?) {
+                    for (relation, all, run) in Runs::of(self.graph, entity, forward)?.each() {
                         found.insert(relation);
-                        edges += run.len();
+                        edges += all;
                         let ends = run.iter().map(|edge| edge.entity);
                         next.extend(ends.take(LOOKED_AROUND).filter(|e| seen.insert(*e)));
                     }
@@ -265,10 +264,9 @@ impl Search<'_> {
         self.graph.prefetch(some, Direction::Both)?;
         for &entity in some {
             for forward in [true, false] {
-                let row = row(self.graph, entity, forward)?;
-                for (relation, run) in by_relation(&row) {
+                for (relation, all, _) in Runs::of(self.graph, entity, forward)?.each() {
                     if !self.schema.relation(relation).is_silent {
-                        *counts.entry((relation, forward)).or_insert(0.0) += run.len() as f32;
+                        *counts.entry((relation, forward)).or_insert(0.0) += all as f32;
                     }
                 }
             }

@@ -18,6 +18,7 @@ use wherefore_model::{Encoder, encode};
 use super::running::{Candidate, Running};
 use super::{Retriever, ScoredTriples};
 use crate::answer::{Alternative, Refusal};
+use crate::at_hand::with_rows_at_hand;
 use crate::conformal::{Conformal, MOST_READINGS};
 use crate::error::{Error, Result};
 use crate::link::Link;
@@ -169,7 +170,7 @@ impl Read {
             ),
         };
         if let Some(&topic) = topics.first() {
-            let has = relations_of(topic, graph)?;
+            let has = with_rows_at_hand(graph, |graph| relations_of(topic, graph))?;
             if !has.is_empty() {
                 let name = graph.entity_label(topic)?;
                 reason.push_str(&format!("; {name} has: {}", has.join(", ")));
