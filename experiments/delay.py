@@ -1,49 +1,63 @@
-"""A network between here and a server: passes bytes on after a delay, each way, also the first that
-open a connection.
+"""A network of its own behind a delay, without `tc`: packets between this machine and a network
+namespace wait on their way, in each direction.
 
-    python3 delay.py PORT HOST:PORT SECONDS
+    ip netns add far
+    python3 delay.py far 0.03      # 10.99.7.1 here, 10.99.7.2 there, 30 ms each way, until it is ended
+
+It needs root, iproute2 and /dev/net/tun. TCP is the kernel's own on both sides, so that connections
+are opened and windows grow as over any far network.
 """
-import asyncio
+import fcntl
+import os
+import queue
+import struct
+import subprocess
 import sys
+import threading
+import time
 
-port, target, delay = int(sys.argv[1]), sys.argv[2], float(sys.argv[3])
-host, target_port = target.rsplit(":", 1)
+HERE, THERE = "10.99.7.1", "10.99.7.2"
+TUNSETIFF, IFF_TUN, IFF_NO_PI = 0x400454CA, 0x0001, 0x1000
 
 
-async def forward(reader, writer):
-    loop = asyncio.get_running_loop()
-    queue = asyncio.Queue()
+def tun(name):
+    device = os.open("/dev/net/tun", os.O_RDWR)
+    fcntl.ioctl(device, TUNSETIFF, struct.pack("16sH", name.encode(), IFF_TUN | IFF_NO_PI))
+    return device
 
-    async def send():
+
+def forward(source, target, delay):
+    """Passes packets on, each `delay` seconds after it came."""
+    waiting = queue.SimpleQueue()
+
+    def send():
         while True:
-            at, data = await queue.get()
-            await asyncio.sleep(max(0.0, at - loop.time()))
-            if not data:
-                writer.close()
-                return
-            writer.write(data)
-            await writer.drain()
+            due, packet = waiting.get()
+            time.sleep(max(0.0, due - time.monotonic()))
+            os.write(target, packet)
 
-    sender = asyncio.create_task(send())
-    while data := await reader.read(1 << 16):
-        queue.put_nowait((loop.time() + delay, data))
-    queue.put_nowait((loop.time() + delay, b""))
-    await sender
+    threading.Thread(target=send, daemon=True).start()
+    while True:
+        packet = os.read(source, 65536)
+        waiting.put((time.monotonic() + delay, packet))
 
 
-async def connected(reader, writer):
-    await asyncio.sleep(2 * delay)
-    try:
-        there = await asyncio.open_connection(host, int(target_port))
-        await asyncio.gather(forward(reader, there[1]), forward(there[0], writer))
-    except OSError:
-        writer.close()
+def main(namespace, delay):
+    near, far = tun("near0"), tun("far0")
+    there = f"ip netns exec {namespace} "
+    for command in [
+        f"ip link set far0 netns {namespace}",
+        f"ip addr add {HERE} peer {THERE} dev near0",
+        "ip link set near0 up",
+        f"{there}ip addr add {THERE} peer {HERE} dev far0",
+        f"{there}ip link set far0 up",
+        f"{there}ip link set lo up",
+    ]:
+        subprocess.run(command.split(), check=True)
+    print("ready", flush=True)
+    threading.Thread(target=forward, args=(far, near, delay), daemon=True).start()
+    forward(near, far, delay)
 
 
-async def main():
-    server = await asyncio.start_server(connected, "127.0.0.1", port)
-    async with server:
-        await server.serve_forever()
-
-
-asyncio.run(main())
+if __name__ == "__main__":
+    main(sys.argv[1], float(sys.argv[2]))

@@ -261,6 +261,9 @@ pub(crate) struct Ask {
     /// Also tell what each layer of the network did (gnn2r)
     #[arg(long)]
     pub(crate) explain: bool,
+    /// Maximum requests for the question, where a SPARQL service holds the graph
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) max_requests: Option<u64>,
     /// Sign the answer with this key, made by `wherefore keygen`
     #[arg(long, value_name = "KEY")]
     pub(crate) sign: Option<PathBuf>,

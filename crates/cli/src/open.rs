@@ -108,6 +108,15 @@ pub(crate) fn no_folder(address: &str) -> UserError {
 /// # Errors
 /// Where there is none, or it cannot be read.
 pub fn open(name: &str, trust: Trust) -> anyhow::Result<Box<dyn Graph>> {
+    open_asking(name, trust, None)
+}
+
+/// The same; a question costs a service `requests` at most, or as many as its file says.
+pub(crate) fn open_asking(
+    name: &str,
+    trust: Trust,
+    requests: Option<u64>,
+) -> anyhow::Result<Box<dyn Graph>> {
     match name.strip_prefix('@') {
         Some(_) if name == TOY => Ok(Box::new(toy::graph())),
         Some(_) if name == world::NAME => {
@@ -116,7 +125,8 @@ pub fn open(name: &str, trust: Trust) -> anyhow::Result<Box<dyn Graph>> {
         }
         Some(_) => Err(no_such_sample(name).into()),
         None => {
-            if let Some(config) = service(name, trust)? {
+            if let Some(mut config) = service(name, trust)? {
+                config.limits.requests = requests.unwrap_or(config.limits.requests);
                 let service = Service::open(config)
                     .with_context(|| format!("cannot open the service `{}`", told(name)))?;
                 return Ok(Box::new(service));

@@ -252,6 +252,24 @@ pub enum Error {
         limit: usize,
     },
 
+    /// A question needs more requests than one may cost.
+    #[error("the question needs more than {limit} requests to the service `{url}`")]
+    RequestsSpent {
+        /// Its address.
+        url: String,
+        /// The limit.
+        limit: u64,
+    },
+
+    /// A service took too long over the requests of one question.
+    #[error("the service `{url}` took longer than {seconds} s for the question")]
+    ServiceTooSlow {
+        /// Its address.
+        url: String,
+        /// The limit.
+        seconds: f64,
+    },
+
     /// The work ran out of its time.
     #[error("{what} took longer than its limit of {limit_ms} ms")]
     OutOfTime {
@@ -391,6 +409,14 @@ impl Error {
             ),
             Error::ServiceFull { .. } => {
                 Some("open it again, or raise `limits.entities` in its file".into())
+            }
+            Error::RequestsSpent { .. } => Some(
+                "make a label index with `wherefore index`, which spares requests, or raise \
+                 `--max-requests`"
+                    .into(),
+            ),
+            Error::ServiceTooSlow { .. } => {
+                Some("raise `limits.question_s` in its file".into())
             }
             Error::OutOfTime { .. } => Some("ask for less, or raise `--timeout`".into()),
             Error::OutOfMemory { .. } => Some(

@@ -448,6 +448,62 @@ fn a_service_that_drips_is_an_error_when_the_time_of_the_request_is_over() {
 }
 
 #[test]
+fn a_question_costs_as_many_requests_as_it_may() {
+    let (_folder, _store, server) = of_films(honest());
+    let mut config = server.config();
+    config.limits.batch = 100;
+    config.limits.connections = 1;
+    config.limits.requests = 2;
+    let service = Service::open(config).unwrap();
+    let drama = entity(&service, "http://f/drama");
+    let films: Vec<EntityId> = (service.incoming(drama).unwrap().iter())
+        .map(|edge| edge.entity)
+        .collect();
+    let before = (server.sent(), service.requests());
+    let question = service.for_question();
+    // 300 entities, 100 a request, both directions
+    let error = question.prefetch(&films, Direction::Both).unwrap_err();
+    assert!(matches!(error, Error::RequestsSpent { limit: 2, .. }), "{error}");
+    assert!(error.hint().unwrap().contains("--max-requests"));
+    assert_eq!((question.requests(), question.rounds()), (2, 2));
+    assert_eq!((server.sent(), service.requests()), (before.0 + 2, before.1 + 2));
+    // another has a budget of its own, and what was fetched is kept; what is done once is free
+    let other = service.for_question();
+    other.outside_budget(|service| service.prefetch(&films, Direction::Outgoing)).unwrap();
+    other.prefetch(&films[..100], Direction::Both).unwrap();
+    assert_eq!((other.requests(), server.sent()), (1, before.0 + 4));
+}
+
+#[test]
+fn a_service_that_drips_takes_no_longer_than_a_question_may() {
+    let drips: Reply = Box::new(|number, _, stream| {
+        // the relations and their labels come at once
+        if number <= 2 {
+            return false;
+        }
+        let head = "HTTP/1.1 200 OK\r\nContent-Type: application/sparql-results+json\r\n\r\n";
+        let _ = stream.write_all(head.as_bytes());
+        while stream.write_all(b" ").is_ok() {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        true
+    });
+    let (_folder, _store, server) = of_films(drips);
+    let mut config = server.config();
+    config.limits.timeout_s = 60.0;
+    config.limits.question_s = 0.3;
+    let service = Service::open(config).unwrap();
+    let question = service.for_question();
+    let start = Instant::now();
+    for _ in 0..2 {
+        let error = question.entities_named("Dune", NameMatch::Normalised).unwrap_err();
+        assert!(matches!(error, Error::ServiceTooSlow { .. }), "{error}");
+        assert!(error.hint().unwrap().contains("question_s"));
+    }
+    assert!(start.elapsed() < Duration::from_secs(10));
+}
+
+#[test]
 fn the_time_of_a_query_holds_at_a_service_too() {
     let (_folder, _, server) = of_films(Box::new(|_, query, stream| {
         if !query.contains("dripping") {

@@ -118,6 +118,9 @@ pub struct Answer {
     /// What language models cost.
     #[serde(default)]
     pub llm: LlmUse,
+    /// What a SPARQL service that holds the graph was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service: Option<ServiceUse>,
     /// What had to be left out or broken off, in words for the user.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -297,6 +300,16 @@ pub struct LlmUse {
     pub prompt_tokens: u64,
     /// Tokens written.
     pub completion_tokens: u64,
+}
+
+/// What a SPARQL service was asked for one question.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServiceUse {
+    /// Requests, those that were tried again included.
+    pub requests: u64,
+    /// How often the answer waited for some: requests side by side count once.
+    pub rounds: u64,
 }
 
 impl LlmUse {

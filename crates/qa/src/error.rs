@@ -453,6 +453,8 @@ pub fn graph_code(error: &wherefore_graph::Error) -> &'static str {
         Error::ServiceRefused { .. } => "service-refused",
         Error::BadReply { .. } => "bad-reply",
         Error::ServiceFull { .. } => "service-full",
+        Error::RequestsSpent { .. } => "requests-spent",
+        Error::ServiceTooSlow { .. } => "service-too-slow",
         Error::OutOfTime { .. } => "out-of-time",
         Error::OutOfMemory { .. } => "out-of-memory",
         Error::AnswerTooLarge { .. } => "answer-too-large",

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use wherefore_graph::Graph;
+use wherefore_graph::{Graph, Service};
 
 use crate::error::Result;
 
@@ -22,14 +22,15 @@ impl<T> Default for PerGraph<T> {
 }
 
 impl<T> PerGraph<T> {
-    /// What is kept for this graph, or what `make` makes of it. Others wait while it is made.
+    /// What is kept for this graph, or what `make` makes of it. Others wait while it is made. What a
+    /// service is asked for it counts for no question.
     pub(crate) fn get(
         &self,
         graph: &dyn Graph,
-        make: impl FnOnce() -> Result<T>,
+        make: impl FnOnce(&dyn Graph) -> Result<T>,
     ) -> Result<Arc<T>> {
         let Some(identity) = graph.identity() else {
-            return make().map(Arc::new);
+            return make(graph).map(Arc::new);
         };
         // what is inside is replaced whole, so a panic elsewhere leaves it sound
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
@@ -38,7 +39,10 @@ impl<T> PerGraph<T> {
         {
             return Ok(Arc::clone(value));
         }
-        let value = Arc::new(make()?);
+        let value = Arc::new(match graph.service() {
+            Some(service) => service.outside_budget(|service: &Service| make(service))?,
+            None => make(graph)?,
+        });
         *kept = Some((identity.to_owned(), Arc::clone(&value)));
         Ok(value)
     }

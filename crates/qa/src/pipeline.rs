@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use wherefore_graph::Graph;
+use wherefore_graph::{Error as GraphError, Graph, Service};
 
-use crate::answer::{Alternative, Answer, Refusal, Retrieved, Status};
+use crate::answer::{Alternative, Answer, Refusal, Retrieved, ServiceUse, Status};
 use crate::auto;
 use crate::confidence::{Calibration, best, signals};
 use crate::error::{Error, Result};
@@ -111,6 +111,27 @@ impl Pipeline {
         observer: &mut dyn Observer,
     ) -> Result<Answer> {
         question.check()?;
+        if let Some(service) = graph.service() {
+            let service = service.for_question();
+            let mut answer = self.answer_within(question, &service, observer)?;
+            answer.service = Some(ServiceUse {
+                requests: service.requests(),
+                rounds: service.rounds(),
+            });
+            observer.stage(Stage::Verified(&answer));
+            return Ok(answer);
+        }
+        let answer = self.answer_within(question, graph, observer)?;
+        observer.stage(Stage::Verified(&answer));
+        Ok(answer)
+    }
+
+    fn answer_within(
+        &self,
+        question: &Question,
+        graph: &dyn Graph,
+        observer: &mut dyn Observer,
+    ) -> Result<Answer> {
         let begun = Instant::now();
         let least = self.least(question)?;
         let (mut answer, within) = self.timed(question, graph, observer)?;
@@ -176,7 +197,6 @@ impl Pipeline {
         }
         let total = begun.elapsed().as_secs_f64() * 1e3;
         answer.timings_ms.insert("total".into(), total);
-        observer.stage(Stage::Verified(&answer));
         Ok(answer)
     }
 
@@ -189,6 +209,8 @@ impl Pipeline {
         top_k: Option<usize>,
     ) -> Result<Retrieved> {
         question.check()?;
+        let service = graph.service().map(Service::for_question);
+        let graph = service.as_ref().map_or(graph, |service| service);
         let mut clock = Clock::start();
         let links = self.linker.link(question, graph)?;
         clock.lap("link");
@@ -247,7 +269,19 @@ impl Pipeline {
             phases.clone_from(&scored.phases);
             within = std::mem::take(&mut scored.within);
         };
-        let mut answer = self.run(question, graph, observer, &mut clock, &mut seen)?;
+        let mut answer = match self.run(question, graph, observer, &mut clock, &mut seen) {
+            Err(Error::Graph(
+                spent @ (GraphError::RequestsSpent { .. } | GraphError::ServiceTooSlow { .. }),
+            )) => Answer {
+                question: question.text.clone(),
+                status: Status::Abstained,
+                refusal: Some(Refusal::BudgetSpent),
+                notes: spent.hint().into_iter().collect(),
+                reason: Some(spent.to_string()),
+                ..Answer::default()
+            },
+            ran => ran?,
+        };
         clock.lap("verify");
         answer.timings_ms = clock.timings();
         let phases = phases.into_iter().map(|(phase, ms)| (phase.to_owned(), ms));

@@ -39,7 +39,7 @@ impl RelationEncoder {
     /// One row for each relation of the graph.
     pub(crate) fn rows(&self, graph: &dyn Graph) -> Result<Arc<Embeddings>> {
         self.rows
-            .get(graph, || relation_vectors(graph, self.encoder()))
+            .get(graph, |graph| relation_vectors(graph, self.encoder()))
     }
 }
 

@@ -15,7 +15,7 @@ use super::{Wanted, config_for, pipeline_config, read_text};
 use crate::args::Ask;
 use crate::errors::{Exit, UserError};
 use crate::language;
-use crate::open::open;
+use crate::open::open_asking;
 use crate::output::{Arrows, Output, counted, shown};
 
 /// Triples of the rationales shown to people; `--json` has all.
@@ -50,7 +50,7 @@ pub(crate) fn run(args: &Ask, output: &Output) -> anyhow::Result<Exit> {
         .into());
     }
     let key = args.sign.as_deref().map(SigningKey::open).transpose()?;
-    let graph = open(&args.graph, args.consent.trust())?;
+    let graph = open_asking(&args.graph, args.consent.trust(), args.max_requests)?;
     let config = config_for(
         &Wanted {
             config: args.config.as_deref(),
@@ -406,6 +406,13 @@ fn footer(answer: &Answer) -> String {
         parts.push(format!(
             "{calls}, {} + {} tokens{kept}",
             answer.llm.prompt_tokens, answer.llm.completion_tokens
+        ));
+    }
+    if let Some(service) = answer.service {
+        parts.push(format!(
+            "{} in {}",
+            counted(service.requests as usize, "request", "requests"),
+            counted(service.rounds as usize, "round", "rounds"),
         ));
     }
     if let Some(&total) = answer.timings_ms.get("total") {

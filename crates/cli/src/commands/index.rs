@@ -13,7 +13,7 @@ use wherefore::model::encode;
 use wherefore::model::scoring::TripleNetwork;
 use wherefore::model::{distance_mlp, pna, qr_gat};
 use wherefore::retrieve::{NetworkConfig, NetworkRetriever};
-use wherefore_graph::{Adjacency, ServiceConfig, Store, TrustedServices, index_labels};
+use wherefore_graph::{Adjacency, Service, ServiceConfig, Store, TrustedServices, index_labels};
 
 use crate::args::Index;
 use crate::errors::{Exit, UserError};
@@ -101,6 +101,12 @@ fn labels(args: &Index, config: ServiceConfig, output: &Output) -> anyhow::Resul
     if let Err(error) = trusted {
         output.note("note", &format!("{error}: `--trust` opens the folder"));
     }
+    let bar = Progress::begin("counting classes and relations", output);
+    let service = ServiceConfig::read(&out.join("service.toml")).and_then(Service::open)?;
+    wherefore::read::count_schema(&service)
+        .with_context(|| format!("cannot count what the service `{}` holds", told(&url)))?;
+    let requests = report.requests + service.requests();
+    drop(bar);
     let folder = out.display().to_string();
     if output.json {
         output.print_json(&serde_json::json!({
@@ -109,7 +115,7 @@ fn labels(args: &Index, config: ServiceConfig, output: &Output) -> anyhow::Resul
             "labels": report.labels,
             "entities": report.entities,
             "relations": report.relations,
-            "requests": report.requests,
+            "requests": requests,
             "bytes": report.bytes,
         }))?;
         return Ok(Exit::Done);

@@ -121,6 +121,10 @@ pub struct ServiceLimits {
     pub retries: u32,
     /// The longest wait that a service may ask for, in seconds.
     pub max_wait_s: f64,
+    /// Requests that one question may cost; not those that count what the graph holds, once.
+    pub requests: u64,
+    /// Seconds that the service may take for one question, all requests together.
+    pub question_s: f64,
     /// Entities in one request.
     pub batch: usize,
     /// Requests at the same time.
@@ -142,6 +146,8 @@ impl Default for ServiceLimits {
             timeout_s: 30.0,
             retries: 3,
             max_wait_s: 30.0,
+            requests: 200,
+            question_s: 120.0,
             batch: 64,
             connections: 4,
             rows: 20_000,
@@ -282,6 +288,9 @@ impl ServiceConfig {
             return Err(bad("`language` is a tag such as `en`".into()));
         }
         let limits = &self.limits;
+        if limits.requests == 0 {
+            return Err(bad("`limits.requests` is 0".into()));
+        }
         for (what, value) in [
             ("batch", limits.batch),
             ("connections", limits.connections),
@@ -291,8 +300,8 @@ impl ServiceConfig {
                 return Err(bad(format!("`limits.{what}` is 0")));
             }
         }
-        let times = [limits.timeout_s, limits.max_wait_s];
-        if times.iter().any(|s| !(0.0..=86_400.0).contains(s)) || limits.timeout_s == 0.0 {
+        let times = [limits.timeout_s, limits.question_s, limits.max_wait_s];
+        if times.iter().any(|s| !(0.0..=86_400.0).contains(s)) || times[..2].contains(&0.0) {
             return Err(bad("times are seconds, of one day at most".into()));
         }
         if self.labels.is_empty() {

@@ -9,6 +9,7 @@
 
 use std::fmt;
 use std::io::{self, Read};
+use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -18,6 +19,7 @@ use ureq::http::Response;
 use ureq::{Agent, Body};
 
 use super::config::{Method, ServiceConfig, with_environment};
+use super::lock;
 use crate::error::{Error, Result};
 
 /// The longest stretch of a service's own words that is told, in characters.
@@ -30,7 +32,7 @@ const TIMEOUTS_IN_ALL: u32 = 4;
 const RESULTS: &str = "application/sparql-results+json, application/sparql-results+xml;q=0.5";
 
 /// A service that can be asked.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Client {
     url: String,
     graph: Option<String>,
@@ -43,14 +45,51 @@ pub(super) struct Client {
     max_wait: Duration,
     retries: u32,
     max_bytes: u64,
-    /// Requests that were sent, for whoever counts.
-    pub(super) sent: AtomicU64,
-    /// Rounds: requests that were sent while no other was under way.
+    /// What was sent in all.
+    all: Arc<Traffic>,
+    /// What may be sent, by a client for one question.
+    budget: Option<Arc<Budget>>,
+}
+
+/// Requests, for whoever counts.
+#[derive(Debug, Default)]
+pub(super) struct Traffic {
+    pub(super) requests: AtomicU64,
+    /// Requests that were sent while no other was under way.
     pub(super) rounds: AtomicU64,
     under_way: AtomicU64,
 }
 
+impl Traffic {
+    fn begin(&self) {
+        if self.under_way.fetch_add(1, Ordering::Relaxed) == 0 {
+            self.rounds.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn end(&self) {
+        self.under_way.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// What one question may cost a service.
+#[derive(Debug)]
+struct Budget {
+    used: Traffic,
+    requests: u64,
+    time: Duration,
+    /// Moved by what is done meanwhile and for all questions.
+    deadline: Mutex<Instant>,
+}
+
+impl Budget {
+    fn deadline(&self) -> Instant {
+        *lock(&self.deadline)
+    }
+}
+
 /// A text that cannot be shown.
+#[derive(Clone)]
 struct Secret(String);
 
 impl fmt::Debug for Secret {
@@ -114,10 +153,78 @@ impl Client {
             max_wait: Duration::from_secs_f64(config.limits.max_wait_s),
             retries: config.limits.retries,
             max_bytes: config.limits.bytes,
-            sent: AtomicU64::new(0),
-            rounds: AtomicU64::new(0),
-            under_way: AtomicU64::new(0),
+            all: Arc::default(),
+            budget: None,
         })
+    }
+
+    /// The same, for one question.
+    pub(super) fn within(&self, requests: u64, time: Duration) -> Self {
+        let budget = Budget {
+            used: Traffic::default(),
+            requests,
+            time,
+            deadline: Mutex::new(Instant::now() + time),
+        };
+        Self {
+            budget: Some(Arc::new(budget)),
+            ..self.clone()
+        }
+    }
+
+    /// The same, without a budget.
+    pub(super) fn without_budget(&self) -> Self {
+        Self {
+            budget: None,
+            ..self.clone()
+        }
+    }
+
+    /// Moves the deadline, where there is one.
+    pub(super) fn put_off(&self, by: Duration) {
+        if let Some(budget) = &self.budget {
+            *lock(&budget.deadline) += by;
+        }
+    }
+
+    /// What was sent: for the question, where there is a budget, or in all.
+    pub(super) fn traffic(&self) -> &Traffic {
+        (self.budget.as_ref()).map_or(&self.all, |budget| &budget.used)
+    }
+
+    /// Counts a request, if there may be one more.
+    fn spend(&self) -> Result<()> {
+        self.all.requests.fetch_add(1, Ordering::Relaxed);
+        if let Some(budget) = &self.budget {
+            let sent = budget.used.requests.fetch_add(1, Ordering::Relaxed);
+            if sent >= budget.requests {
+                self.all.requests.fetch_sub(1, Ordering::Relaxed);
+                budget.used.requests.fetch_sub(1, Ordering::Relaxed);
+                return Err(Error::RequestsSpent {
+                    url: self.url.clone(),
+                    limit: budget.requests,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// When a request that begins now must have come to its end.
+    fn deadline(&self, limit: Option<Duration>) -> Result<Instant> {
+        let limit = limit.map_or(self.total, |limit| limit.min(self.total));
+        let deadline = Instant::now() + limit;
+        match &self.budget {
+            Some(budget) if budget.deadline() <= Instant::now() => Err(self.late(budget)),
+            Some(budget) => Ok(deadline.min(budget.deadline())),
+            None => Ok(deadline),
+        }
+    }
+
+    fn late(&self, budget: &Budget) -> Error {
+        Error::ServiceTooSlow {
+            url: self.url.clone(),
+            seconds: budget.time.as_secs_f64(),
+        }
     }
 
     /// Rows of a `SELECT`, `limit` at most.
@@ -232,11 +339,10 @@ impl Client {
         accept: &str,
         limit: Option<Duration>,
     ) -> Result<Response<Body>> {
-        if self.under_way.fetch_add(1, Ordering::Relaxed) == 0 {
-            self.rounds.fetch_add(1, Ordering::Relaxed);
-        }
+        let counts = [Some(&*self.all), self.budget.as_ref().map(|b| &b.used)];
+        counts.iter().flatten().for_each(|traffic| traffic.begin());
         let response = self.send_until_answered(query, accept, limit);
-        self.under_way.fetch_sub(1, Ordering::Relaxed);
+        counts.iter().flatten().for_each(|traffic| traffic.end());
         response
     }
 
@@ -246,11 +352,10 @@ impl Client {
         accept: &str,
         limit: Option<Duration>,
     ) -> Result<Response<Body>> {
-        let limit = limit.map_or(self.total, |limit| limit.min(self.total));
-        let deadline = Instant::now() + limit;
+        let deadline = self.deadline(limit)?;
         let mut wait = Duration::from_millis(250);
         for attempt in 0.. {
-            self.sent.fetch_add(1, Ordering::Relaxed);
+            self.spend()?;
             let left = deadline.saturating_duration_since(Instant::now());
             let (error, asked) = match self.send_once(query, accept, left) {
                 Ok(response) if response.status().is_success() => return Ok(response),
@@ -264,6 +369,8 @@ impl Client {
                     (error, asked)
                 }
                 Err(ureq::Error::Timeout(_)) => {
+                    self.deadline(limit)?;
+                    let limit = limit.map_or(self.total, |limit| limit.min(self.total));
                     let seconds = self.timeout.min(limit).as_secs_f64();
                     (
                         self.unreachable(&format!("no reply in {seconds:.1} s")),
@@ -355,7 +462,10 @@ impl Client {
         }
         // so says the client, and parsers repeat it as it is
         if text.starts_with("timeout: ") {
-            return self.bad_reply(TOO_SLOW);
+            return match &self.budget {
+                Some(budget) if budget.deadline() <= Instant::now() => self.late(budget),
+                _ => self.bad_reply(TOO_SLOW),
+            };
         }
         if text.contains(ENDLESS) {
             let limit = self.max_bytes;

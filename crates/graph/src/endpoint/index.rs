@@ -80,7 +80,7 @@ pub fn index_labels(
         graph: service.config.graph.clone(),
         ..given
     };
-    // counted anew when it is next asked for
+    // what was counted is of the former index
     match std::fs::remove_file(out.join(summary::FILE)) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
             return Err(Error::io("remove", &out.join(summary::FILE))(error));

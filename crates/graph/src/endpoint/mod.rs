@@ -33,6 +33,7 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::{Duration, Instant};
 
 pub use config::{Method, Search, ServiceConfig, ServiceLimits};
 pub use deferred::Deferred;
@@ -57,24 +58,24 @@ const LONGEST_TERM: usize = 1 << 20;
 /// What is kept of a label, in bytes.
 const LONGEST_LABEL: usize = 4096;
 
-/// A SPARQL service, opened for reading.
-#[derive(Debug)]
+/// A SPARQL service, opened for reading. Clones share all that was fetched.
+#[derive(Clone, Debug)]
 pub struct Service {
-    config: ServiceConfig,
+    config: Arc<ServiceConfig>,
     client: Client,
     /// The label index.
-    names: Option<Store>,
-    relations: Relations,
-    terms: RwLock<Terms>,
-    rows: Mutex<RowCache>,
+    names: Option<Arc<Store>>,
+    relations: Arc<Relations>,
+    terms: Arc<RwLock<Terms>>,
+    rows: Arc<Mutex<RowCache>>,
     /// Triples that the service told of.
-    stated: Mutex<HashSet<Triple>>,
+    stated: Arc<Mutex<HashSet<Triple>>>,
     /// Whether the service failed to count triples for an outline.
-    counts_fail: AtomicBool,
+    counts_fail: Arc<AtomicBool>,
     /// Labels as far as they were asked for; none where there is none.
-    labels: RwLock<HashMap<EntityId, Option<String>>>,
-    found: Mutex<Found>,
-    identity: String,
+    labels: Arc<RwLock<HashMap<EntityId, Option<String>>>>,
+    found: Arc<Mutex<Found>>,
+    identity: Arc<str>,
 }
 
 /// The relations, in order of their IRIs.
@@ -111,23 +112,45 @@ impl Service {
             .and_then(|n| n.identity())
             .unwrap_or_default();
         let mut service = Self {
-            identity: format!("{} {graph} {index}", config.url),
-            relations: Relations::default(),
-            terms: RwLock::new(Terms {
+            identity: format!("{} {graph} {index}", config.url).into(),
+            relations: Arc::default(),
+            terms: Arc::new(RwLock::new(Terms {
                 first,
                 ..Terms::default()
-            }),
-            rows: Mutex::new(RowCache::new(config.limits.cached_edges)),
-            stated: Mutex::default(),
-            counts_fail: AtomicBool::new(false),
-            labels: RwLock::default(),
-            found: Mutex::default(),
+            })),
+            rows: Arc::new(Mutex::new(RowCache::new(config.limits.cached_edges))),
+            stated: Arc::default(),
+            counts_fail: Arc::default(),
+            labels: Arc::default(),
+            found: Arc::default(),
             client,
-            names,
-            config,
+            names: names.map(Arc::new),
+            config: Arc::new(config),
         };
-        service.relations = service.fetch_relations()?;
+        service.relations = Arc::new(service.fetch_relations()?);
         Ok(service)
+    }
+
+    /// The same service, for one question: with as many requests, and as much time, as one may
+    /// cost (`limits.requests`, `limits.question_s`), and with counts of its own.
+    pub fn for_question(&self) -> Self {
+        let limits = &self.config.limits;
+        let time = Duration::from_secs_f64(limits.question_s);
+        Self {
+            client: self.client.within(limits.requests, time),
+            ..self.clone()
+        }
+    }
+
+    /// Does what is done once, and for all questions.
+    pub fn outside_budget<T>(&self, work: impl FnOnce(&Self) -> T) -> T {
+        let begun = Instant::now();
+        let done = work(&Self {
+            client: self.client.without_budget(),
+            ..self.clone()
+        });
+        self.client.put_off(begun.elapsed());
+        done
     }
 
     /// Where it is.
@@ -135,14 +158,15 @@ impl Service {
         &self.config.url
     }
 
-    /// Requests that were sent so far, those that were tried again included.
+    /// Requests that were sent so far, those that were tried again included; where this is for one
+    /// question, those for it.
     pub fn requests(&self) -> u64 {
-        self.client.sent.load(Ordering::Relaxed)
+        self.client.traffic().requests.load(Ordering::Relaxed)
     }
 
     /// How often something waited for the service: requests side by side count once.
     pub fn rounds(&self) -> u64 {
-        self.client.rounds.load(Ordering::Relaxed)
+        self.client.traffic().rounds.load(Ordering::Relaxed)
     }
 
     /// Whether names are looked up in a label index.
@@ -224,7 +248,7 @@ impl Service {
 
     /// Entities of the label index: their numbers are below this one.
     fn indexed(&self) -> usize {
-        self.names.as_ref().map_or(0, Adjacency::entity_bound)
+        (self.names.as_ref()).map_or(0, |names| names.entity_bound())
     }
 
     /// Whether the label of an entity, or that it has none, can be told without a request.

@@ -36,6 +36,9 @@ pub(super) const FILE: &str = "summary.json";
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Summary {
+    /// The day when it was counted, as `2026-11-18`.
+    #[serde(default)]
+    pub date: String,
     /// Classes with how many things are of each, by the relation that says so; all by their IRIs.
     pub classes: BTreeMap<String, Vec<(String, u64)>>,
     /// The relations, by their IRIs.
@@ -80,14 +83,19 @@ impl Summary {
 
 impl Service {
     /// Counts classes and relations, or reads what was counted before; `typed_by` are the
-    /// relations that join a thing to its class.
-    pub fn summary(&self, typed_by: &[RelationId]) -> Result<Summary> {
+    /// relations that join a thing to its class, `today` is kept as its date.
+    pub fn summary(&self, typed_by: &[RelationId], today: &str) -> Result<Summary> {
         let kept = self.summary_file();
         if let Some(summary) = kept.as_deref().map(read).transpose()?.flatten() {
             return Ok(summary);
         }
         let missed = AtomicBool::new(false);
-        let summary = self.summarise(typed_by, &missed)?;
+        // done once, and not a question's cost
+        let counted = self.outside_budget(|service| service.summarise(typed_by, &missed))?;
+        let summary = Summary {
+            date: today.to_owned(),
+            ..counted
+        };
         if let Some(path) = kept.filter(|_| !missed.load(Ordering::Relaxed)) {
             // who may only read the index counts each time
             let _ = write(&path, &summary);
@@ -164,6 +172,7 @@ impl Service {
             classes,
             relations,
             around,
+            ..Summary::default()
         })
     }
 

@@ -144,6 +144,32 @@ impl<'a> GraphDataset<'a> {
         Ok(found)
     }
 
+    /// The relations that have triples, with how many each has.
+    pub(super) fn relation_counts(&self) -> Result<Vec<(NamedNode, usize)>> {
+        let mut counts = Vec::new();
+        for id in 0..self.store.relation_bound() as u32 {
+            let relation = RelationId(id);
+            let triples = self.store.relation_count(relation)?;
+            if triples > 0
+                && let oxrdf::Term::NamedNode(iri) =
+                    self.rdf_term(self.store.relation_term(relation)?)
+            {
+                counts.push((iri, triples));
+            }
+        }
+        Ok(counts)
+    }
+
+    /// One of them.
+    pub(super) fn relation_count(&self, iri: &NamedNode) -> Result<Option<(NamedNode, usize)>> {
+        let own = self.graph_term(&iri.clone().into());
+        let Some(relation) = self.store.find_relation_term(&own)? else {
+            return Ok(None);
+        };
+        let triples = self.store.relation_count(relation)?;
+        Ok((triples > 0).then(|| (iri.clone(), triples)))
+    }
+
     fn predicate(&self, relation: RelationId) -> Result<Node> {
         Ok(match self.store.relation_entity(relation)? {
             Some(entity) => Node::Entity(entity),

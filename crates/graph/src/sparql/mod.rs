@@ -28,6 +28,7 @@
 //! # }
 //! ```
 
+mod counts;
 mod dataset;
 pub(crate) mod guard;
 mod output;
@@ -217,7 +218,7 @@ impl Write for Bounded<'_> {
 }
 
 fn answer<'a>(store: &'a Store, text: &str, options: &SparqlOptions) -> Result<QueryAnswer<'a>> {
-    let query = parse(text)?;
+    let mut query = parse(text)?;
     if query.dataset().is_some() {
         return Err(guard::refused(
             "`FROM` names another graph, and a query sees the one that was opened".into(),
@@ -227,6 +228,7 @@ fn answer<'a>(store: &'a Store, text: &str, options: &SparqlOptions) -> Result<Q
     guard::check_plan(&query)?;
     let watch = Rc::new(Watch::new(options.timeout));
     let dataset = GraphDataset::new(store, Rc::clone(&watch));
+    counts::write_known_counts(&mut query, &dataset)?;
     let evaluator = QueryEvaluator::new();
     let results = watch.run(|| evaluator.prepare(&query).execute(dataset));
     // a fault may have been dropped on the way to an answer that looks sound

@@ -140,11 +140,11 @@ impl Names {
             && store.pending().is_some()
         {
             let files = store.files_only()?;
-            let files = self.lexicon.get(&files, || Lexicon::build(&files))?;
-            let make = || Lexicon::changed(files, store);
+            let files = self.lexicon.get(&files, |files| Lexicon::build(files))?;
+            let make = |_: &dyn Graph| Lexicon::changed(files, store);
             return self.changed.get(graph, make).map(Some);
         }
-        self.lexicon.get(graph, || Lexicon::build(graph)).map(Some)
+        self.lexicon.get(graph, Lexicon::build).map(Some)
     }
 
     pub(super) fn ranker<'a>(&self, rest: &str, graph: &'a dyn Graph) -> Result<Ranker<'a>> {

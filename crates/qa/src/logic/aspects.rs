@@ -198,7 +198,7 @@ impl RelationRetriever {
         links: &[Link],
         graph: &dyn Graph,
     ) -> Result<Vec<(RelationId, f32)>> {
-        let towers = self.towers.get(graph, || self.towers_of(graph))?;
+        let towers = self.towers.get(graph, |graph| self.towers_of(graph))?;
         let text = masked(&question.text, links);
         let row = self.encoder.encode(&[&text])?;
         let scores: Vec<f32> = match (&self.matcher, &towers.trained) {

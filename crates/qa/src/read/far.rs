@@ -6,6 +6,7 @@ use wherefore_graph::{Graph, RelationId, Service, Summary, Term};
 use super::lang::Lang;
 use super::schema::{ClassIx, Schema, Seen, kind_of};
 use crate::error::Result;
+use crate::logic::Moment;
 
 /// A service and what it counted. Numbers that come from elsewhere may be of any size.
 pub(super) struct Counted<'g> {
@@ -20,7 +21,9 @@ impl<'g> Counted<'g> {
         let Some(service) = graph.service() else {
             return Ok(None);
         };
-        let summary = service.summary(typed_by)?;
+        let now = Moment::now().to_string();
+        let today = now.get(..10).unwrap_or_default();
+        let summary = service.summary(typed_by, today)?;
         Ok(Some(Self {
             graph,
             service,

@@ -97,6 +97,12 @@ impl Known {
     }
 }
 
+/// Has a service count what the graph holds, so that the first question need not wait; what it
+/// counted is kept beside its label index, with the date.
+pub fn count_schema(graph: &dyn Graph) -> Result<()> {
+    Schema::new(graph, english()).map(|_| ())
+}
+
 /// What a reading comes to, as far as the search knows.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Came {

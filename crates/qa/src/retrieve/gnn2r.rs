@@ -369,7 +369,7 @@ impl Gnn2r {
         graph: &dyn Graph,
     ) -> Result<(Arc<Relations>, Vec<u32>)> {
         if graph.identity().is_some() {
-            let relations = self.relations.get(graph, || {
+            let relations = self.relations.get(graph, |graph| {
                 let count = u32::try_from(graph.relation_bound()).expect("ids have 32 bits");
                 let labels = (0..count)
                     .map(|id| Ok(graph.relation_label(RelationId(id))?.into_owned()))

@@ -140,7 +140,7 @@ impl<N: TripleNetwork> Retriever for NetworkRetriever<N> {
         let (flags, triples) = (around.topic_flags(), around.plain_triples());
         let subgraph = &around.subgraph;
         let relations: Vec<u32> = subgraph.relations().iter().map(|r| r.0).collect();
-        let parts = self.parts.get(graph, || self.kept(graph))?;
+        let parts = self.parts.get(graph, |graph| self.kept(graph))?;
 
         let mut scratch = self.room();
         let mut score = |entities: &[u32], rows: &dyn Rows, of_relations: &dyn Rows| {
@@ -167,7 +167,7 @@ impl<N: TripleNetwork> Retriever for NetworkRetriever<N> {
                 score(&entities, &parts.entities()?, &parts.relations()?)?
             }
             None => {
-                let of_relations = self.relations.get(graph, || {
+                let of_relations = self.relations.get(graph, |graph| {
                     let labels = relation_vectors(graph, &*self.encoder)?;
                     let labels = Table::new(labels.values(), labels.dim())?;
                     Ok(self.scorer.relation_parts(&labels)?.to_f32())

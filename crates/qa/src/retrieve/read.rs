@@ -188,7 +188,7 @@ impl Read {
     }
 
     fn known(&self, graph: &dyn Graph) -> Result<Arc<Known>> {
-        self.known.get(graph, || {
+        self.known.get(graph, |graph| {
             let matcher = Arc::clone(&self.matcher);
             let encoder = Arc::clone(&self.encoder);
             Known::new(graph, encoder, matcher, self.learned.as_ref())

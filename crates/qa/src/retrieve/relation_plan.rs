@@ -246,7 +246,7 @@ impl Retriever for RelationPlan {
         let mut llm = crate::answer::LlmUse::default();
         match &self.planner {
             Writer::Trained(trained) => {
-                let vocabulary = trained.relations.get(graph, || {
+                let vocabulary = trained.relations.get(graph, |graph| {
                     let labels = relation_vectors(graph, &*trained.encoder)?;
                     let labels = Table::new(labels.values(), labels.dim())?;
                     Ok(trained.planner.vocabulary(&labels)?)

@@ -43,7 +43,7 @@ impl TripleEncoder {
     ) -> Result<Vec<f32>> {
         let asked = self.encoder.encode_queries(&[text])?;
         let asked = asked.row(0);
-        let kept = self.kept.get(graph, || self.open(graph))?;
+        let kept = self.kept.get(graph, |graph| self.open(graph))?;
         let cosines = match (&*kept, graph.store()) {
             (Some(vectors), Some(store)) => self.looked_up(asked, triples, vectors, store)?,
             _ => self.encoded(asked, triples, graph)?,
