@@ -339,6 +339,7 @@ impl Client {
         accept: &str,
         limit: Option<Duration>,
     ) -> Result<Response<Body>> {
+        self.spend()?;
         let counts = [Some(&*self.all), self.budget.as_ref().map(|b| &b.used)];
         counts.iter().flatten().for_each(|traffic| traffic.begin());
         let response = self.send_until_answered(query, accept, limit);
@@ -355,7 +356,9 @@ impl Client {
         let deadline = self.deadline(limit)?;
         let mut wait = Duration::from_millis(250);
         for attempt in 0.. {
-            self.spend()?;
+            if attempt > 0 {
+                self.spend()?;
+            }
             let left = deadline.saturating_duration_since(Instant::now());
             let (error, asked) = match self.send_once(query, accept, left) {
                 Ok(response) if response.status().is_success() => return Ok(response),
