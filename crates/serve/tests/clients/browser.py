@@ -72,6 +72,7 @@ def check(address, chromium, folder):
         before = page.get_attribute(".node.topic circle", "cx"), page.get_attribute(".node.answer circle", "cx")
         page.hover("#network")
         page.mouse.wheel(0, -400)
+        page.wait_for_timeout(200)
         after = page.get_attribute(".node.topic circle", "cx"), page.get_attribute(".node.answer circle", "cx")
         assert abs(float(after[0]) - float(after[1])) > abs(float(before[0]) - float(before[1])) * 1.2, (before, after)
         page.click("#zoom-fit")
@@ -86,7 +87,7 @@ def check(address, chromium, folder):
         nodes = page.locator(".node").count()
         page.dblclick(".node.topic circle")
         expect(page.locator(".node").nth(nodes)).to_be_attached()
-        expect(page.locator("#chosen")).to_contain_text("facts shown")
+        expect(page.locator("#chosen")).to_contain_text("triples shown")
         page.screenshot(path=shots / "expanded.png")
 
         # the keyboard alone
@@ -126,7 +127,7 @@ def check(address, chromium, folder):
 
         # a thumb is kept
         page.click("#up")
-        expect(page.locator("#thanks")).to_contain_text("Kept")
+        expect(page.locator("#thanks")).to_contain_text("Saved")
         assert "Landes de Bussac" in (folder / "feedback" / "toy.jsonl").read_text()
 
         # no answer is said in words
@@ -158,7 +159,7 @@ def check(address, chromium, folder):
         assert page.locator("main img, #answers b").count() == 0
         page.screenshot(path=shots / "html.png")
 
-        # two hundred triples: labels do not cover each other, and are large enough to read
+        # the proof first, all evidence by a click; of two hundred triples labels do not cover each other, and are large enough to read
         page.goto(f"{address}/?graph=large&method=wide&q=Which+paintings+does+The+Grand+Exhibition+show%3F")
         page.wait_for_selector("#answers li")
         page.screenshot(path=shots / "large-answer.png")
@@ -166,8 +167,11 @@ def check(address, chromium, folder):
         assert found["total"] == 120
         shown = page.locator("#table tbody tr").count()
         assert shown == 200, shown
+        page.click("#all-evidence")
+        expect(page.locator("#all-evidence")).to_have_attribute("aria-pressed", "true")
+        assert page.locator(".node").count() > 100
         page.hover("#evidence-title")
-        page.wait_for_timeout(800)
+        page.wait_for_timeout(2500)
         boxes = page.evaluate("[...document.querySelectorAll('.label')].map(e => { const b = e.getBBox(); return [b.x, b.y, b.width, b.height, parseFloat(getComputedStyle(e).fontSize)] })")
         assert len(boxes) >= 20, len(boxes)
         assert min(box[4] for box in boxes) >= 11
