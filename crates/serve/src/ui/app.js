@@ -133,10 +133,12 @@ async function ask(question, { topics = [], reading = undefined, follow = undefi
   }
 }
 
-$("form").addEventListener("submit", (event) => {
+$("form").addEventListener("submit", async (event) => {
   event.preventDefault();
   const question = $("question").value.trim();
   if (!question) return;
+  // the graphs may still be on their way
+  await started;
   const [graph, method] = [$("graph").value, $("method").value];
   remember(question, graph, method);
   history.pushState(null, "", address({ q: question, graph, method }));
@@ -338,6 +340,7 @@ $("correct").addEventListener("submit", (event) => {
 
 function go(to) {
   history.pushState(null, "", to);
+  $("question").value = "";
   route().catch(tell);
 }
 
@@ -422,7 +425,6 @@ async function route() {
   for (const id of ["result", "page", "runs"]) $(id).hidden = true;
   for (const id of ["hero", "examples"]) $(id).hidden = false;
   document.title = "Wherefore";
-  $("question").value = "";
   $("question").focus();
   return undefined;
 }
@@ -482,4 +484,4 @@ document.addEventListener("keydown", (event) => {
     $("question").focus();
   }
 });
-start().catch(tell);
+const started = start().catch(tell);

@@ -9,8 +9,10 @@ const TICKS = 300;
 // milliseconds of layout before a frame is drawn: sixty frames a second leave 16 for everything
 const BEFORE_FIRST_FRAME = 60;
 const IN_A_FRAME = 9;
-// beyond so many nodes, labels wait until the layout stands still
+// beyond so many nodes, labels wait until the layout stands still, and a zoom scales the whole picture
+// until it pauses
 const FEW_NODES = 80;
+const PAUSE = 150;
 // so many need no large picture
 const SMALL = 8;
 
@@ -24,7 +26,8 @@ export class EvidenceGraph {
       .on("zoom", (event) => {
         this.view = event.transform;
         if (event.sourceEvent) this.isMoved = true;
-        this.later();
+        if (event.sourceEvent && this.nodes.length > FEW_NODES) this.glide();
+        else this.later();
       });
     select(element).call(this.zooming).on("dblclick.zoom", null);
     this.clear();
@@ -45,6 +48,8 @@ export class EvidenceGraph {
     this.chosen = null;
     this.isMoved = false;
     this.view ??= zoomIdentity;
+    this.placed = this.view;
+    this.scene = null;
     this.svg.replaceChildren();
   }
 
@@ -153,7 +158,8 @@ export class EvidenceGraph {
     const edgeLayer = make("g");
     const nodeLayer = make("g");
     this.labelLayer = make("g", { "aria-hidden": "true" });
-    this.svg.replaceChildren(edgeLayer, nodeLayer, this.labelLayer);
+    this.scene = make("g", {}, edgeLayer, nodeLayer, this.labelLayer);
+    this.svg.replaceChildren(this.scene);
     for (const edge of this.edges) {
       const more = edge.facts.every((fact) => fact.index === null);
       const unverified = edge.facts.some((fact) => fact.verified === false);
@@ -204,9 +210,21 @@ export class EvidenceGraph {
     this.placing ??= requestAnimationFrame(() => this.place());
   }
 
+  // Moves and scales the picture as it was placed; everything is placed anew after a pause.
+  glide() {
+    const scale = this.view.k / this.placed.k;
+    const [x, y] = [this.view.x - scale * this.placed.x, this.view.y - scale * this.placed.y];
+    this.scene.setAttribute("transform", `translate(${x} ${y}) scale(${scale})`);
+    clearTimeout(this.gliding);
+    this.gliding = setTimeout(() => this.place(), PAUSE);
+  }
+
   place() {
     cancelAnimationFrame(this.placing);
+    clearTimeout(this.gliding);
     this.placing = null;
+    this.placed = this.view;
+    this.scene?.removeAttribute("transform");
     const f = (n) => n.toFixed(1);
     for (const { a, b, line, heads, isForward, isBack } of this.edges) {
       const [x1, y1] = this.at(a);
