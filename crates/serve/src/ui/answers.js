@@ -51,7 +51,7 @@ function answerItem(answer, i, { expected, graph, onanswer }) {
     el("div", { class: "sure" },
       el("meter", { min: 0, max: 1, value: entity.confidence, "aria-hidden": "true" }),
       el("span", {}, percent(entity.confidence)),
-      entity.ungrounded ? el("span", { class: "unproved" }, "not proved") : el("span", { class: "proved" }, many(entity.rationale.length, "triple"))));
+      entity.ungrounded ? el("span", { class: "unproved" }, "not proved") : el("span", {}, entity.rationale.length ? many(entity.rationale.length, "triple") : "")));
   if (kind) item.append(proofList(answer, entity.rationale, graph));
   item.dataset.id = entity.id;
   return item;

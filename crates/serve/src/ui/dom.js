@@ -33,8 +33,8 @@ export function short(text, most) {
 const LONGEST = 240;
 
 export function label(text, properties = {}) {
-  const shown = short(text, LONGEST);
-  const more = shown === text ? {} : { title: short(text, 2000) };
+  const shown = text === "" ? "(empty)" : short(text, LONGEST);
+  const more = text.length <= LONGEST ? {} : { title: short(text, 2000) };
   return el("bdi", { ...more, ...properties }, shown);
 }
 

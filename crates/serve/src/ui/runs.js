@@ -19,7 +19,7 @@ export async function showRuns(place) {
     el("td", { class: "n" }, figure(run.metrics, "lenient.hit@1")), el("td", { class: "n" }, figure(run.metrics, "lenient.f1"))));
   const head = el("tr", {}, el("th", { scope: "col" }, "Run"), ...["Questions", "Hit@1", "macro F1"].map((name) => el("th", { class: "n", scope: "col" }, name)));
   place.replaceChildren(el("h1", {}, "Runs"), runs.length
-    ? el("div", { class: "scroll", tabIndex: 0, role: "region", "aria-label": "Runs" }, el("table", {}, el("thead", {}, head), el("tbody", {}, ...rows)))
+    ? el("div", { class: "scroll", tabIndex: 0, role: "region", "aria-label": "Table of runs" }, el("table", {}, el("thead", {}, head), el("tbody", {}, ...rows)))
     : el("p", {}, "There are no runs in the folder."));
 }
 

@@ -45,8 +45,8 @@ export function dataTable({ columns, rows, title, by = null, isDown = false, cla
   const cellOf = (row, i) => {
     const words = show(row[i], i);
     const to = link(row, i);
-    const content = label(words);
-    return el("td", { class: `${isNumber[i] ? "n " : ""}${classOf(row, i)}`.trim() }, to ? el("a", { href: to }, content) : content);
+    const content = words === "" ? "" : label(words);
+    return el("td", { class: `${isNumber[i] ? "n " : ""}${classOf(row, i)}`.trim() }, to && words !== "" ? el("a", { href: to }, content) : content);
   };
   const draw = (column, down, most) => {
     const sorted = column === null ? rows : rows.map((row, i) => [row, i])
