@@ -80,7 +80,7 @@ function tableView(answer, columns, graph) {
 
 // Shows the answers of an answer. `onanswer` is told which one the pointer or the focus is on.
 export function showAnswers(answer, options) {
-  const { graph, onanswer, isCurrent } = options;
+  const { graph, mayLook, onanswer, isCurrent } = options;
   const columns = numericColumns(answer);
   const list = (most) => {
     $("answers").replaceChildren(...answer.answers.slice(0, most).map((_, i) => answerItem(answer, i, options)));
@@ -107,7 +107,7 @@ export function showAnswers(answer, options) {
   show(answer.table ? "Table" : "List");
   if (!graph || !answer.answers.length) return;
   // a map is offered when it is known that there is something on it
-  placesOf(answer, graph).then((places) => {
+  placesOf(answer, graph, mayLook).then((places) => {
     if (!places.length || !isCurrent()) return;
     const chosen = [...$("views").children].find((button) => button.getAttribute("aria-pressed") === "true").textContent;
     const linkOf = (place) => address({ entity: place.id, graph });

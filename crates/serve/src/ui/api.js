@@ -66,22 +66,27 @@ export function iri(id) {
 
 const relationsOf = new Map();
 
-// The relations of a graph, the most frequent first; asked for once.
-export function relations(graph) {
-  if (!relationsOf.has(graph)) {
-    const found = get(`/v1/graphs/${encodeURIComponent(graph)}/relations`, { limit: 10_000 }).then((reply) => reply.relations);
-    found.catch(() => relationsOf.delete(graph));
-    relationsOf.set(graph, found);
+// The relations of a graph, the most frequent first, at most so many; asked for once.
+export function relations(graph, limit) {
+  const key = `${limit} ${graph}`;
+  if (!relationsOf.has(key)) {
+    const found = get(`/v1/graphs/${encodeURIComponent(graph)}/relations`, { limit }).then((reply) => reply.relations);
+    found.catch(() => relationsOf.delete(key));
+    relationsOf.set(key, found);
   }
-  return relationsOf.get(graph);
+  return relationsOf.get(key);
 }
+
+export const CLOSED = "the connection closed before the answer was complete";
 
 // Reads server-sent events as they come.
 export async function* events(response) {
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let text = "";
   for (;;) {
-    const { done, value } = await reader.read();
+    const { done, value } = await reader.read().catch((error) => {
+      throw error.name === "AbortError" ? error : new Problem({ message: CLOSED });
+    });
     if (done) return;
     text += value;
     let end;

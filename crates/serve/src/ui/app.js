@@ -2,7 +2,7 @@
 // textContent, never parsed as HTML.
 
 import { markAnswer, showAnswers } from "/answers.js";
-import { events, get, post, Problem } from "/api.js";
+import { CLOSED, events, get, post, Problem } from "/api.js";
 import { closeCompletion, enableCompletion } from "/complete.js";
 import { $, address, copy, copyButton, count, el, label, many, short, time } from "/dom.js";
 import { sparqlEditor } from "/editor.js";
@@ -44,6 +44,10 @@ $("theme").addEventListener("click", () => {
 });
 
 // ── graph and method ────────────────────────────────────────────────────────────────────────
+
+function currentGraph() {
+  return state.about.graphs.find((graph) => graph.name === $("graph").value);
+}
 
 function chooseGraph(name, method) {
   const { graphs } = state.about;
@@ -107,6 +111,7 @@ async function ask(question, { topics = [], reading = undefined, follow = undefi
   const abort = new AbortController();
   state.asking = abort;
   $("stages").append(el("li", { class: "runs" }, el("b", {}, "link"), " …"));
+  let answer = null;
   try {
     const body = { question, graph: $("graph").value, method: $("method").value, topics, reading, follow, stream: true };
     const response = await post("/v1/ask", body, { signal: abort.signal });
@@ -116,21 +121,23 @@ async function ask(question, { topics = [], reading = undefined, follow = undefi
         $("prose").hidden = false;
         $("prose").textContent += event.data.text;
       } else if (event.name === "error") throw new Problem(event.data);
-      else if (event.name === "answer") showAnswer(event.data);
+      else if (event.name === "answer") answer = event.data;
     }
-    if (!state.answer) throw new TypeError();
+    if (!answer) throw new Problem({ message: CLOSED });
   } catch (error) {
     if (error.name === "AbortError") return;
     $("stages").querySelector(".runs")?.remove();
-    if (state.answer) return;
     // what was written so far is not checked, and is no answer
     $("prose").hidden = true;
-    $("result").hidden = !$("stages").children.length;
-    const broken = error instanceof TypeError ? new Error("The connection closed before the answer was complete.") : error;
-    tell(broken, () => ask(question, { topics, reading, follow }));
+    $("result").hidden = true;
+    // a request with a mistake has the same mistake again
+    const mayHelp = !error.status || error.status === 429 || error.status >= 500;
+    tell(error, mayHelp ? () => ask(question, { topics, reading, follow }) : null);
+    return;
   } finally {
     if (state.asking === abort) state.asking = null;
   }
+  showAnswer(answer);
 }
 
 $("form").addEventListener("submit", async (event) => {
@@ -174,7 +181,9 @@ function showAnswer(answer, expected) {
     else network.highlight(null);
   });
   showRefusal(answer);
-  showAnswers(answer, { expected, graph, onanswer: lightUp, isCurrent: () => state.answer === answer });
+  // a service is asked nothing that nobody asked for
+  const mayLook = currentGraph()?.triples !== null;
+  showAnswers(answer, { expected, graph, mayLook, onanswer: lightUp, isCurrent: () => state.answer === answer });
   showAlternatives(answer, state.replay ? null : (reading) => ask(answer.question, { reading }));
   showOthers(answer, graph, (other) => showAnswer({ question: answer.question, ...other, others: [{ ...answer, others: [] }] }));
   showSteps(answer);
@@ -188,8 +197,9 @@ function showAnswer(answer, expected) {
   showChains(answer);
   showTriples(answer, (index) => network.highlight(index === null ? null : [index]));
   showQuery(answer, graph);
-  $("json").replaceChildren(el("p", { class: "actions" }, copyButton(JSON.stringify(answer, null, 2))),
-    el("pre", { tabIndex: 0, "aria-label": "The answer as JSON", role: "region" }, JSON.stringify(answer, null, 2)));
+  const json = JSON.stringify(answer, null, 2);
+  $("json").replaceChildren(el("p", { class: "actions" }, copyButton(json)),
+    el("pre", { tabIndex: 0, "aria-label": "The answer as JSON", role: "region" }, json));
   showEvidence(false);
   $("answers-title").focus({ preventScroll: true });
 }

@@ -6,6 +6,8 @@ import { placeLabels } from "/labels.js";
 
 const BARS = 60;
 const POINTS = 300;
+// coordinates are among the frequent relations, or there are few of them
+const RELATIONS = 1000;
 
 const LATITUDE = /^(lat|latitude)$/i;
 const LONGITUDE = /^(long|lng|lon|longitude)$/i;
@@ -71,11 +73,12 @@ function placesInEvidence(answer) {
   return [...found.values()].filter(isOnEarth);
 }
 
-// Where the answers lie: from the evidence, or else looked up in the graph.
-export async function placesOf(answer, graph) {
+// Where the answers lie: from the evidence, or else looked up in the graph if `mayLook`.
+export async function placesOf(answer, graph, mayLook) {
   const known = placesInEvidence(answer);
+  if (!mayLook) return known;
   const rest = answer.answers.filter((entity) => !entity.computed && !known.some(({ id }) => id === entity.id)).slice(0, POINTS);
-  const found = (await relations(graph)).filter((relation) => coordinate(relation.name) || coordinate(relation.id));
+  const found = (await relations(graph, RELATIONS)).filter((relation) => coordinate(relation.name) || coordinate(relation.id));
   const of = (kind) => found.find((relation) => (coordinate(relation.name) ?? coordinate(relation.id)) === kind);
   const [latitude, longitude] = [of("latitude"), of("longitude")];
   if (!rest.length || !latitude || !longitude) return known;

@@ -29,6 +29,7 @@ function coloured(text) {
 }
 
 const MOST = 10;
+const RELATIONS = 10_000;
 
 // What the text before the caret may go on to: `[{ text, insert, detail }]`.
 async function completions(graph, typed, isAsked) {
@@ -38,7 +39,7 @@ async function completions(graph, typed, isAsked) {
   const keywords = /^[<:]/.test(typed) ? [] : KEYWORDS.filter((word) => word.toLowerCase().startsWith(low))
     .map((word) => ({ text: word, insert: word, detail: "keyword" }));
   const [known, named] = await Promise.all([
-    relations(graph),
+    relations(graph, RELATIONS),
     plain.length < 2 ? { entities: [] } : get("/v1/entities", { prefix: plain, graph, limit: MOST }),
   ]);
   const fitting = known.filter(({ name, id }) => `${name} ${id}`.toLowerCase().includes(low)).slice(0, MOST)

@@ -1,12 +1,13 @@
 // The classes and relations of a graph, and the page of an entity.
 
-import { get } from "/api.js";
+import { get, iri, sparql } from "/api.js";
 import { address, count, el, label, lastPart, many } from "/dom.js";
 
 const EXAMPLES = 3;
 const SHOWN = 100;
 const TRIPLES = 500;
 const IN_A_GROUP = 20;
+const NAMES = 200;
 
 const entityLink = (graph, name, id) => (id.startsWith('"') ? label(name) : el("a", { href: address({ entity: id, graph }) }, label(name)));
 
@@ -65,6 +66,15 @@ export async function showSchema(graph, place) {
   place.replaceChildren(el("h1", {}, "Schema of ", label(graph)), el("p", {}, filter), lists);
 }
 
+// Its other names: texts of the relations that a neighbourhood leaves out, because they give names.
+async function namesOf(entity, graph, triples) {
+  if (/^("|_:)/.test(entity.id)) return [];
+  const known = new Set(triples.map((fact) => iri(fact.ids[1])));
+  const { rows } = await sparql(graph, `SELECT DISTINCT ?relation ?name WHERE { ${iri(entity.id)} ?relation ?name FILTER(isLiteral(?name)) } LIMIT ${NAMES}`);
+  const names = rows.filter((row) => !known.has(`<${row.relation.value}>`)).map((row) => row.name.value);
+  return [...new Set(names)].filter((name) => name !== entity.name);
+}
+
 export async function showEntity(id, graph, place, onask) {
   place.replaceChildren(el("p", { class: "dim" }, "…"));
   const found = await get("/v1/neighbourhood", { id, graph, limit: TRIPLES });
@@ -86,13 +96,17 @@ export async function showEntity(id, graph, place, onask) {
     return [el("dt", {}, el("span", { class: "dim", "aria-label": isHead ? "from here" : "to here" , role: "img" }, isHead ? "→ " : "← "), label(relation)), el("dd", {}, list)];
   };
   const sorted = [...groups.values()].sort((a, b) => Number(b.isHead) - Number(a.isHead) || a.relation.localeCompare(b.relation));
-  const names = (found.names ?? []).filter((name) => name !== entity.name);
+  const names = el("p", { id: "names", hidden: true });
   place.replaceChildren(
     el("h1", {}, label(entity.name)),
-    names.length ? el("p", {}, "Also ", label(names.join(", "))) : "",
+    names,
     el("p", { class: "dim" }, label(entity.id), ` · ${many(found.total, "triple")}`, found.total > found.triples.length ? `, ${count(found.triples.length)} shown` : ""),
     el("p", {}, el("button", { type: "button", id: "ask-about", onclick: () => onask(entity) }, "Ask about it")),
     el("dl", { class: "facts" }, ...sorted.flatMap(row)),
     sorted.length ? "" : el("p", {}, "The graph says nothing else about it."));
+  namesOf(entity, graph, found.triples).then((others) => {
+    names.hidden = !others.length;
+    names.replaceChildren("Also: ", ...others.flatMap((name, i) => [i ? ", " : "", label(name)]));
+  }).catch(() => { /* the key may not query: its name alone is shown */ });
   return entity;
 }
