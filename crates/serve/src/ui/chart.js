@@ -15,7 +15,7 @@ const LONGITUDE = /^(long|lng|lon|longitude)$/i;
 const coordinate = (relation) => (LATITUDE.test(lastPart(relation)) ? "latitude" : LONGITUDE.test(lastPart(relation)) ? "longitude" : null);
 
 // Columns in which every answer has a number: of the answer's table, or of its evidence.
-// `[{ title, values: [{ name, value }] }]`
+// `[{ title, values: [{ name, value }], sorted? }]`; a table has an order of its own.
 export function numericColumns(answer) {
   const { table } = answer;
   if (table) {
@@ -34,12 +34,13 @@ export function numericColumns(answer) {
   }
   return [...columns].map(([relation, values]) => ({
     title: relation, values: answer.answers.map(({ id, name }) => ({ name, value: values.get(id) })),
-  })).filter(({ values }) => values.every(({ value }) => value !== undefined));
+  })).filter(({ values }) => values.every(({ value }) => value !== undefined))
+    .map(({ title, values }) => ({ title, values, sorted: [...values].sort((a, b) => b.value - a.value) }));
 }
 
-export function barChart({ title, values }) {
+export function barChart({ title, values, sorted = values }) {
   const most = Math.max(...values.map(({ value }) => Math.abs(value)), Number.MIN_VALUE);
-  const bars = values.slice(0, BARS).map(({ name, value }) => el("li", {},
+  const bars = sorted.slice(0, BARS).map(({ name, value }) => el("li", {},
     label(name, { class: "bar-name" }),
     svg("svg", { class: value < 0 ? "bar below" : "bar", "aria-hidden": "true", viewBox: "0 0 100 10", preserveAspectRatio: "none" },
       svg("rect", { width: ((Math.abs(value) / most) * 100).toFixed(2), height: 10 })),
