@@ -98,11 +98,17 @@ function begin() {
   $("result").hidden = false;
 }
 
-// What a follow-up needs of the answer before.
+// What a follow-up needs of the answer before; names and values of any length would not fit.
+const CARRIED = 100;
+const LONGEST = 2000;
+
 function context(answer) {
   const { question, logical_form, links } = answer;
-  return { question, logical_form, links, answers: answer.answers.slice(0, 100).map(({ id, name }) => ({ id, name })) };
+  const answers = answer.answers.slice(0, CARRIED).filter(({ id }) => id.length <= LONGEST).map(({ id, name }) => ({ id, name: short(name, LONGEST) }));
+  return { question, logical_form, links, answers };
 }
+
+const mayFollow = () => state.mayFollow && state.answer?.status === "answered" && !state.replay;
 
 async function ask(question, { topics = [], reading = undefined, follow = undefined } = {}) {
   closeCompletion();
@@ -191,7 +197,7 @@ function showAnswer(answer, expected) {
   const notes = [...unproved, ...(answer.notes ?? []), ...(answer.withheld ?? []).map((held) => `withheld: ${held.name} (${held.reason})`)];
   $("notes").replaceChildren(...notes.map((note) => el("li", { dir: "auto" }, short(note, 2000))));
   $("feedback").hidden = !state.about.feedback || Boolean(state.replay) || !answer.links.length;
-  $("follow").hidden = !state.mayFollow || Boolean(state.replay);
+  $("follow").hidden = !mayFollow();
   $("follow-question").value = "";
   $("share").hidden = Boolean(state.replay);
   showChains(answer);
@@ -426,7 +432,7 @@ async function route() {
     $("question").value = question;
     await ask(question, { topics: parameters.getAll("topic") });
     for (const next of parameters.getAll("then")) {
-      if (!state.answer || location.search !== `?${parameters}`) return undefined;
+      if (state.answer?.status !== "answered" || location.search !== `?${parameters}`) return undefined;
       await ask(next, { follow: context(state.answer) });
     }
     return undefined;
@@ -467,7 +473,7 @@ async function start() {
   $("nav-runs").hidden = !state.about.runs;
   get("/v1/methods").then(({ follow }) => {
     state.mayFollow = follow === true;
-    $("follow").hidden = !state.mayFollow || !state.answer || Boolean(state.replay);
+    $("follow").hidden = !mayFollow();
   }).catch(() => { /* no follow-ups then */ });
   if (state.about.may_load && $("load").hidden) import("/load.js").then(({ enableLoading }) => enableLoading(loaded)).catch(tell);
   chooseGraph();

@@ -7,7 +7,7 @@ const MOST_BYTES = 200 * 2 ** 20;
 const PREVIEW_BYTES = 64 * 1024;
 const PREVIEW_ROWS = 6;
 const TABLES = { csv: ",", tsv: "\t" };
-const FORMATS = ["nt", "nq", "ttl", "trig", "rdf", "xml", "jsonld", "jsonl", "tsv", "csv", "txt"];
+const FORMATS = ["nt", "nq", "ttl", "trig", "rdf", "xml", "jsonld", "json", "jsonl", "tsv", "csv", "txt"];
 
 // The ending without that of a compression: `people.csv.gz` is a `csv`.
 function formatOf(name) {
@@ -50,26 +50,37 @@ function upload(query, file, onprogress) {
   });
 }
 
-// Which column is what: `query(parameters)` adds it to the request.
+// What a row or an object is: `query(parameters)` adds it to the request. `rows` are the first ones of
+// a table; JSON has none.
 function mapping(rows) {
-  const columns = rows[0].map((title, i) => `${i + 1}: ${short(title, 40)}`);
+  const columns = rows ? rows[0].map((title, i) => `${i + 1}: ${short(title, 40)}`) : [];
   const select = (name, chosen) => el("select", { "aria-label": name }, ...columns.map((title, i) => el("option", { value: String(i + 1), selected: i === chosen }, title)));
   const [head, relation, tail, thing] = [select("Head", 0), select("Relation", 1), select("Tail", 2), select("Name", 0)];
-  const triples = el("p", { class: "choices" }, ...[["Head", head], ["Relation", relation], ["Tail", tail]].map(([name, field]) => el("label", {}, `${name} `, field)));
-  const wide = el("p", { class: "choices" }, el("label", {}, "Its name is in ", thing));
+  const typed = el("input", { type: "checkbox" });
+  const split = el("input", { type: "text", size: 3, maxLength: 8 });
+  const labelled = (name, field) => el("label", {}, `${name} `, field);
+  const triples = el("p", { class: "choices" }, ...(rows ? [labelled("Head", head), labelled("Relation", relation), labelled("Tail", tail)] : []),
+    el("label", {}, typed, " numbers and dates are values"));
+  const things = el("p", { class: "choices" }, ...(rows ? [labelled("Its name is in", thing)] : []), labelled("Several values in a cell are separated by", split));
   const choice = (value, text, checked) => el("label", {}, el("input", { type: "radio", name: "rows", value, checked, onchange: () => draw() }), ` ${text}`);
-  const isWideFirst = rows[0].length !== 3;
-  const kinds = el("fieldset", {}, el("legend", {}, "Each row is"), choice("triple", "one triple", !isWideFirst), " ", choice("thing", "one thing", isWideFirst));
+  const isWideFirst = !rows || rows[0].length !== 3;
+  const kinds = el("fieldset", {}, el("legend", {}, rows ? "Each row is" : "Each object is"), choice("triple", "one triple", !isWideFirst), " ", choice("thing", "one thing", isWideFirst));
   const isWide = () => kinds.querySelector("input:checked").value === "thing";
-  const draw = () => { triples.hidden = isWide(); wide.hidden = !isWide(); };
+  const draw = () => { triples.hidden = isWide(); things.hidden = !isWide(); };
   draw();
-  const table = el("div", { class: "scroll", tabIndex: 0, role: "region", "aria-label": "First rows" }, el("table", {},
-    ...rows.slice(0, PREVIEW_ROWS).map((row) => el("tr", {}, ...row.map((cell) => el("td", {}, label(short(cell, 80))))))));
+  const preview = rows ? [el("p", { class: "dim" }, "The first rows"), el("div", { class: "scroll", tabIndex: 0, role: "region", "aria-label": "First rows" }, el("table", {},
+    ...rows.slice(0, PREVIEW_ROWS).map((row) => el("tr", {}, ...row.map((cell) => el("td", {}, label(short(cell, 80))))))))] : [];
   return {
-    parts: [el("p", { class: "dim" }, "The first rows"), table, kinds, triples, wide],
+    parts: [...preview, kinds, triples, things],
     query: (parameters) => {
-      parameters.set("wide", String(isWide()));
-      parameters.set("columns", isWide() ? thing.value : [head, relation, tail].map((field) => field.value).join(","));
+      if (isWide()) {
+        parameters.set("wide", "true");
+        if (rows) parameters.set("name_column", thing.value);
+        if (split.value) parameters.set("split", split.value);
+      } else {
+        if (rows) parameters.set("columns", [head, relation, tail].map((field) => field.value).join(","));
+        if (typed.checked) parameters.set("typed", "true");
+      }
     },
   };
 }
@@ -83,13 +94,14 @@ async function offer(file, onloaded) {
   if (!FORMATS.includes(format)) return refuse(`${file.name} ends in none of: ${FORMATS.join(", ")}.`);
   const separator = file.name.toLowerCase().endsWith(format) ? TABLES[format] : undefined;
   const rows = separator ? rowsOf(await file.slice(0, PREVIEW_BYTES).text(), separator) : [];
-  const columns = rows.length ? mapping(rows) : null;
-  const name = el("input", { type: "text", required: true, value: file.name.replace(/\..*$/, "").replace(/[^\p{L}\p{N}_-]+/gu, "-").toLowerCase() });
+  const isPacked = format in TABLES && !separator;
+  const columns = rows.length ? mapping(rows) : format.startsWith("json") && format !== "jsonld" ? mapping(null) : null;
+  const name = el("input", { type: "text", id: "load-name", required: true, value: file.name.replace(/\..*$/, "").replace(/[^\p{L}\p{N}_-]+/gu, "-").toLowerCase() });
   const progress = el("progress", { max: 1, value: 0, hidden: true, "aria-label": "Sent" });
   const state = el("p", { role: "status" });
   const send = async (event) => {
     event.preventDefault();
-    const query = new URLSearchParams({ graph: name.value.trim(), file: file.name, format });
+    const query = new URLSearchParams({ graph: name.value.trim(), file: file.name });
     columns?.query(query);
     progress.hidden = false;
     state.className = "";
@@ -100,7 +112,9 @@ async function offer(file, onloaded) {
         progress.value = share;
         state.textContent = share < 1 ? `Sending, ${Math.round(share * 100)}%` : "Loading";
       });
-      place.replaceChildren(el("p", { role: "status" }, `Loaded ${loaded.graph}: ${many(loaded.triples, "triple")}, ${many(loaded.entities, "entity", "entities")}, ${many(loaded.relations, "relation")}, in ${loaded.seconds.toFixed(1)} s.`));
+      place.replaceChildren(el("p", { role: "status" }, `Loaded ${loaded.graph}: ${many(loaded.triples, "triple")}, ${many(loaded.entities, "entity", "entities")}, ${many(loaded.relations, "relation")}, in ${loaded.seconds.toFixed(1)} s.`),
+        ...(loaded.malformed ? [el("p", { class: "lost" }, `${many(loaded.malformed, "line")} passed over: ${loaded.mistakes.map((one) => short(one, 300)).join("; ")}`)] : []),
+        ...(loaded.notes ?? []).map((note) => el("p", { class: "dim" }, label(note))));
       await onloaded(loaded);
     } catch (error) {
       state.className = "lost";
@@ -110,6 +124,7 @@ async function offer(file, onloaded) {
     }
   };
   const form = el("form", { onsubmit: send }, el("p", {}, el("b", {}, label(file.name)), ` ${count(Math.ceil(file.size / 1024))} KB`),
+    isPacked ? el("p", { class: "dim" }, "The first three columns are head, relation and tail. Unpack it to choose others.") : null,
     ...(columns?.parts ?? []), el("p", { class: "choices" }, el("label", {}, "Name of the graph ", name), el("button", { type: "submit" }, "Load")), progress, state);
   return place.replaceChildren(form);
 }

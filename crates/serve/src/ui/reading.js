@@ -77,7 +77,7 @@ export function showReading(answer, onword) {
     const on = () => light(word);
     const off = () => light(null);
     const meaning = word.kind === "unused" ? "not used" : `${KINDS[word.kind] ?? word.kind}: ${short(word.as, 200)}`;
-    const node = el("button", { type: "button", class: `${kind} ${word.kind}`, title: meaning, "aria-label": `${text}, ${meaning}`,
+    const node = el("span", { class: `${kind} ${word.kind}`, tabIndex: 0, role: "note", title: meaning, "aria-label": `${text}, ${meaning}`,
       onpointerenter: on, onpointerleave: off, onfocus: on, onblur: off }, text);
     node.dataset.as = word.as;
     return node;

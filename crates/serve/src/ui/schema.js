@@ -35,12 +35,13 @@ function classItem(graph, found) {
 }
 
 function relationItem(graph, found) {
-  const ends = (classes) => classes.slice(0, EXAMPLES).map((end) => end.class).join(", ");
-  const signature = found.from?.length || found.to?.length
-    ? el("div", { class: "dim" }, label(ends(found.from ?? []) || "any"), " → ", label(ends(found.to ?? []) || "any")) : null;
-  // an example names its entities; ids are there where the server gives them
+  const ends = (classes) => (classes ?? []).slice(0, EXAMPLES).map((end) => end.class).join(", ");
+  const isValue = found.kind !== undefined && found.kind !== "thing";
+  const [from, to] = [ends(found.from), isValue ? found.kind : ends(found.to)];
+  const signature = from || to ? el("div", { class: "dim" }, label(from || "any"), " → ", label(to || "any")) : null;
+  // an example names its entities; ids are there where the relations alone are known
   const examples = found.examples.slice(0, EXAMPLES).map(({ head, tail, ids }) => el("div", { class: "examples-of" },
-    entityLink(graph, head, ids?.[0] ?? head), ` ${lastPart(found.name)} `, entityLink(graph, tail, ids?.[2] ?? tail)));
+    entityLink(graph, head, ids?.[0] ?? head), ` ${lastPart(found.name)} `, isValue ? label(tail) : entityLink(graph, tail, ids?.[2] ?? tail)));
   return el("li", {}, el("b", {}, label(found.name)), " ",
     found.count === undefined || found.count === null ? null : el("span", { class: "dim" }, many(found.count, "triple")), signature, ...examples);
 }
@@ -50,16 +51,18 @@ export async function showSchema(graph, place) {
   const schema = await schemaOf(graph);
   const filter = el("input", { type: "search", "aria-label": "Filter classes and relations", placeholder: "Filter" });
   const lists = el("div", { class: "schema" });
+  const [classesLeft, relationsLeft] = schema.left_out ?? [0, 0];
   const draw = () => {
     const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
-    const section = (title, all, item) => {
+    const section = (title, all, item, left) => {
       const found = all.filter((one) => isFiltered(words, one.name, one.iri));
       if (!all.length) return null;
       return el("section", {}, el("h2", {}, `${title} `, el("span", { class: "dim" }, found.length < all.length ? `${count(found.length)} of ${count(all.length)}` : count(all.length))),
         el("ul", { class: "things" }, ...found.slice(0, SHOWN).map((one) => item(graph, one))),
+        left ? el("p", { class: "dim" }, `${count(left)} rarer ones are left out`) : null,
         found.length > SHOWN ? el("p", { class: "dim" }, `${count(found.length - SHOWN)} more: filter to find them`) : null);
     };
-    lists.replaceChildren(...[section("Classes", schema.classes, classItem), section("Relations", schema.relations, relationItem)].filter(Boolean));
+    lists.replaceChildren(...[section("Classes", schema.classes, classItem, classesLeft), section("Relations", schema.relations, relationItem, relationsLeft)].filter(Boolean));
   };
   filter.addEventListener("input", draw);
   draw();
