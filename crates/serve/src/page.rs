@@ -16,8 +16,9 @@ const HTML: &str = "text/html; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 const STYLE: &str = "text/css; charset=utf-8";
 const PICTURE: &str = "image/svg+xml";
+const TEXT: &str = "text/plain; charset=utf-8";
 
-const FILES: [(&str, &str, &str); 24] = [
+const FILES: [(&str, &str, &str); 25] = [
     ("/", HTML, include_str!("ui/index.html")),
     ("/docs", HTML, include_str!("ui/docs.html")),
     ("/style.css", STYLE, include_str!("ui/style.css")),
@@ -42,6 +43,7 @@ const FILES: [(&str, &str, &str); 24] = [
     ("/triples.js", SCRIPT, include_str!("ui/triples.js")),
     ("/vendor/d3.js", SCRIPT, include_str!("ui/vendor/d3.js")),
     ("/vendor/land.js", SCRIPT, include_str!("ui/vendor/land.js")),
+    ("/vendor/LICENSE", TEXT, include_str!("ui/vendor/LICENSE")),
 ];
 
 /// The page, the page to try the API, and the API's description.

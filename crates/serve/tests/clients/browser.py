@@ -229,7 +229,19 @@ def check_refusal(page, address, shots):
     page.press("#question", "Enter")
     expect(page.locator("#problem")).to_contain_text("closed before the answer was complete")
     page.unroute("**/v1/ask")
-    page.fill("#question", "")
+    # the connection closes in the middle of the stream, and is well again
+    page.evaluate("""() => { const whole = window.fetch; window.fetch = (path, options) => {
+        if (path !== "/v1/ask") return whole(path, options);
+        window.fetch = whole;
+        return Promise.resolve(new Response(new ReadableStream({ async pull(stream) {
+            stream.enqueue(new TextEncoder().encode('event: text\\ndata: {"text": "Lou is"}\\n\\n'));
+            await new Promise((later) => setTimeout(later, 50));
+            stream.error(new TypeError("network error")); } })));
+    } }""")
+    page.press("#question", "Enter")
+    expect(page.locator("#prose")).to_have_text("Lou is")
+    expect(page.locator("#problem")).to_contain_text("closed before the answer was complete")
+    expect(page.locator("#prose")).to_be_hidden()
     page.click("#problem button")
     page.wait_for_selector("#refusal:not([hidden]), #answers li")
     expect(page.locator("#problem")).to_be_hidden()
@@ -400,6 +412,11 @@ def check_load(page, address, folder, shots):
     assert "columns=1%2C2%2C3" in asked.value.url and "wide" not in asked.value.url, asked.value.url
     expect(page.locator("#load-file")).to_contain_text("4 triples, 5 entities, 2 relations")
     expect(page.locator("#examples button")).to_have_text(["Where was Alan Turing born?"])
+    # dropped, not chosen
+    page.evaluate("""() => { const files = new DataTransfer(); files.items.add(new File(["a\\tb\\tc\\nd\\te\\tf\\n"], "dropped.tsv"));
+        for (const name of ["dragover", "drop"]) document.body.dispatchEvent(new DragEvent(name, { dataTransfer: files, bubbles: true, cancelable: true })); }""")
+    expect(page.locator("#load-file tr")).to_have_count(2)
+    assert page.is_checked("#load-file input[value=triple]") and page.input_value("#load-name") == "dropped"
     large = folder / "large-file.nt"
     with large.open("wb") as file:
         file.truncate(201 * 2**20)
