@@ -30,7 +30,7 @@ function find(text, part, from = 0) {
 
 // The words that the server says; else those of the links and the unused ones.
 function wordsOf(answer) {
-  if (answer.words) return answer.words;
+  if (answer.words) return answer.words.map((word) => ({ ...word, as: word.as ?? "" }));
   const named = (answer.links ?? []).map((link) => ({ text: link.mention, as: link.name, kind: "entity", id: link.id }));
   const unused = (answer.unused_words ?? []).map((text) => ({ text, as: "", kind: "unused" }));
   return [...named, ...unused].flatMap((word) => {
