@@ -154,6 +154,42 @@ fn topics_and_top_k_and_config() {
 }
 
 #[test]
+fn top_k_gives_as_many_triples_as_were_asked_for_or_says_that_there_are_fewer() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, graph) = (folder.path().join("hub.txt"), folder.path().join("hub"));
+    let lines: Vec<String> = (0..150).map(|i| format!("Hub|supplies|Shop {i}")).collect();
+    std::fs::write(&file, lines.join("\n")).unwrap();
+    let (file, graph) = (file.to_str().unwrap(), graph.to_str().unwrap());
+    let loaded = run(&["load", file, "--format", "pipe", "--out", graph]);
+    assert!(loaded.status.success());
+    let evidence = |top_k: &str| {
+        let asked = run(&[
+            "ask",
+            graph,
+            "What does Hub supply?",
+            "--method",
+            "similarity",
+            "--top-k",
+            top_k,
+            "--json",
+        ]);
+        let answer: wherefore::Answer = serde_json::from_slice(&asked.stdout).unwrap();
+        let short = answer
+            .notes
+            .into_iter()
+            .find(|n| n.contains("were asked for"));
+        (answer.evidence.len(), short)
+    };
+    assert_eq!(evidence("140"), (140, None));
+    let (all, note) = evidence("100000");
+    assert_eq!(all, 150);
+    assert_eq!(
+        note.unwrap(),
+        "100000 triples were asked for, and the method found 150"
+    );
+}
+
+#[test]
 fn mistakes_have_three_lines_and_status_two() {
     let near = ["ask", "@toy", "Where?", "--topic", "San Fransisco Giants"];
     assert_shown!("error_unknown_topic", run(&near));

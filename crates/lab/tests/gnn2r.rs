@@ -4,7 +4,9 @@
 use std::path::Path;
 
 use wherefore::graph::MemoryGraph;
+use wherefore::model::checkpoint;
 use wherefore::model::tensor::Device;
+use wherefore::retrieve::gnn2r::ANSWERING;
 use wherefore::{PipelineConfig, Question};
 use wherefore_lab::supervise::ShortestPaths;
 use wherefore_lab::train::{
@@ -161,6 +163,15 @@ fn parts_can_be_left_out_by_name() {
     assert!(trained.sentence_epochs.is_empty());
     assert!(!out.join("sentences").exists());
     assert!(PipelineConfig::of_checkpoint(&out).unwrap().build().is_ok());
+    // what a grid leaves out stays as it was set, whatever the validation questions would choose
+    less.answering.nearness = 0.25;
+    less.answering.threshold = 1.5;
+    less.grid.nearnesses.clear();
+    less.grid.thresholds.clear();
+    train(&out, &less, &mut |_| {}).unwrap();
+    let kept = checkpoint::read_description(&out).unwrap();
+    assert_eq!(kept.training[ANSWERING]["nearness"], 0.25);
+    assert_eq!(kept.training[ANSWERING]["threshold"], 1.5);
     let mut wrong = config();
     wrong.answering.candidates = 0;
     assert!(train(&out, &wrong, &mut |_| {}).is_err());

@@ -10,7 +10,8 @@
 //!
 //! η is the rate that [`Schedule`] gives for the step t (from 1), λ is `weight_decay`.
 //!
-//! Departures: vectors (biases, scales and shifts of norms) do not decay.
+//! Departures: tensors of one dimension (biases, scales and shifts of norms) do not decay; ones with a
+//! single row do. The schedule's rate need not fall to zero ([`Schedule::floor`]).
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -8,7 +8,7 @@ use serde::Serialize;
 use wherefore::answer::{Answer, AnswerEntity, Status, Table, Trace};
 use wherefore::config::{LinkerConfig, OrganizerConfig, RetrieverConfig, SelectorConfig};
 use wherefore::retrieve::gnn2r::Explanation;
-use wherefore::verify::{SigningKey, seal};
+use wherefore::verify::{Rules, SigningKey, seal};
 use wherefore::{Observer, PipelineConfig, Question, Stage};
 
 use super::{Wanted, config_for, pipeline_config, read_text};
@@ -66,6 +66,7 @@ pub(crate) fn run(args: &Ask, output: &Output) -> anyhow::Result<Exit> {
     let pipeline = config.build_with(model.map(|model| language::watched(model, output)))?;
     let mut seen = Seen::default();
     let mut answer = pipeline.answer(&question, graph.as_ref(), &mut seen)?;
+    answer.notes.extend(short_of(args.top_k, &answer));
     for note in seen.notes.iter().chain(&answer.notes) {
         output.note("note", note);
     }
@@ -145,8 +146,23 @@ fn set(args: &Ask, mut config: PipelineConfig) -> anyhow::Result<PipelineConfig>
             }
             SelectorConfig::Threshold(threshold) => threshold.k_max = k as usize,
         }
+        // what is read is handed out too, however many are handed out as a rule
+        let usual = config.max_evidence.unwrap_or(Rules::MAX_EVIDENCE);
+        config.max_evidence = Some(usual.max(k as usize));
     }
     Ok(config)
+}
+
+/// That there are fewer triples than `--top-k` asked for, where it is so.
+fn short_of(top_k: Option<u32>, answer: &Answer) -> Option<String> {
+    let found = answer.evidence.len();
+    let wanted = top_k.filter(|k| *k as usize > found)?;
+    if answer.status != Status::Answered {
+        return None;
+    }
+    Some(format!(
+        "{wanted} triples were asked for, and the method found {found}"
+    ))
 }
 
 fn question(args: &Ask) -> anyhow::Result<String> {

@@ -133,7 +133,7 @@ pub struct TrainConfig<S = qr_gat::Config> {
     pub batch_triples: usize,
     /// How triples are labelled where no file does.
     pub supervision: Supervision,
-    /// β: how many times a positive triple counts.
+    /// β: how many times a positive triple counts. 1 is the published loss; 4 is ours.
     pub positive_weight: f32,
     /// The k at which triple recall decides which network is best.
     pub ks: Vec<usize>,

@@ -4,6 +4,16 @@
 //! keeps the best network, ends after `patience` passes without a better one, and saves every
 //! minute and after each pass what a stopped run needs to go on. Every step has random numbers of its
 //! own, so that a stopped run ends with the same weights.
+//!
+//! ```text
+//! η(t) = η·t/w                                          t < w        w = `warm_up` · all steps
+//!      = η·(f + (1 − f)·½(1 + cos(π·(t − w)/(T − w))))  t ≥ w        T = all steps, at most
+//! ```
+//!
+//! Departures from the papers, which hold for every network that is trained here: the optimiser is
+//! AdamW whatever a paper says, with clipped gradients; tensors of one dimension (biases, scales and
+//! shifts of norms) do not decay; the rate ends at f = [`FLOOR`] of the highest and not at zero; the
+//! best epoch on the validation questions is kept, and `patience` may end the training before T.
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
@@ -19,6 +29,8 @@ use wherefore::model::tensor::{Device, Tensor};
 use super::{Epoch, Progress};
 use crate::error::{Error, Result};
 
+/// f: the lowest learning rate as a share of the highest. Ours: the last steps still count a little.
+const FLOOR: f32 = 0.02;
 /// How often a run saves what it needs to go on.
 const SAVE_EVERY: Duration = Duration::from_secs(60);
 /// The key under which a stopped run's state lies among the training notes.
@@ -182,7 +194,7 @@ impl Course<'_> {
         let schedule = Schedule {
             warm_up: (steps as f64 * f64::from(self.warm_up)) as u64,
             total: steps,
-            floor: 0.02,
+            floor: FLOOR,
         };
         let optimiser = |network: &L::Network| {
             AdamW::new(network.parameters(), self.optimiser.clone(), schedule)

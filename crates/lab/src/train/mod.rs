@@ -41,7 +41,8 @@ use examples::{Example, Examples, Origin};
 pub use amar::{AmarTrainConfig, JudgedForms, TrainedAmar, amar};
 pub use config::{Settings, TrainConfig, Usual};
 pub use gnn2r::{
-    Ablation, Gnn2rTrainConfig, Nearness, Robustness, SentenceTraining, Spoken, TrainedGnn2r, gnn2r,
+    Ablation, Gnn2rTrainConfig, Grid, Nearness, Robustness, SentenceTraining, Spoken, TrainedGnn2r,
+    gnn2r,
 };
 pub use judge::Judged;
 pub use labels::{Labels, Refined, Supervision};

@@ -5,6 +5,11 @@
 //! L = mean over questions of  Σ_e w_e·BCE(s_e, y_e) / Σ_e w_e        w_e = β where y_e, else 1
 //! ```
 //!
+//! Departures from QSRAG, whose loss is the binary cross-entropy over all triples: it is a weighted
+//! mean over a question's triples and then a mean over the questions of a step, so that large
+//! neighbourhoods do not outweigh small ones; β is 4 unless it is set (`positive_weight = 1` is the
+//! unweighted loss); and what `answers` adds. Optimiser and schedule are those of `course.rs`.
+//!
 //! β is `positive_weight`; the bias of the network that is kept is lowered by ln β, so that its
 //! confidences are those of an unweighted loss. With `answers`, the same sum runs over both ends
 //! of each triple: an end is positive if it is an answer and the triple is positive, and does not

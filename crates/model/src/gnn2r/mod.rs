@@ -19,9 +19,14 @@
 //! Token vectors are an encoder's ([`crate::encode::TokenStates`]) and are not learned. All layers have
 //! [`Config::hidden`] numbers, so that the paper's W_t1 and W_t2 are the identity.
 //!
-//! Departures: the slope of the leaky ReLU is 0.2; an entity that hears nobody hears zeros;
-//! [`Config::inverse`] adds a learned vector to a relation that is walked against its direction,
-//! since otherwise parents and children look alike; the loss of a question is a mean over its pairs.
+//! Departures and choices where the paper is silent: the slope of the leaky ReLU is 0.2; the GRUs of
+//! the first layer begin with zeros, as those of q and r do; an entity that hears nobody hears zeros;
+//! [`Config::inverse`], on unless it is set to false, adds a learned vector to a relation that is
+//! walked against its direction, since otherwise parents and children look alike; the loss of a
+//! question is a mean over its pairs where the paper has a sum, and that of a step a mean over its
+//! questions; in training 1e-9 is added under the root of a distance. Where there are more pairs of
+//! classes (below) than `max_pairs`, pairs of classes are drawn and not pairs of entities. Optimiser
+//! and schedule are those of all trainings here (`docs/training.md`).
 //!
 //! **Entities that look alike are computed once.** Before the first layer there are two states, that of
 //! topics and that of others. Two entities that have the same state and hear the same messages
@@ -48,7 +53,8 @@ use crate::{Error, Result};
 pub use network::{Batch, Network, Pair, margin_loss};
 pub use reader::{Heard, Near, Reader, Relations};
 
-/// Slope of the leaky ReLU for negative numbers.
+/// Slope of the leaky ReLU for negative numbers: that of Veličković et al., "Graph Attention
+/// Networks", ICLR 2018; the paper does not say its own.
 pub(crate) const SLOPE: f32 = 0.2;
 
 /// Sizes of the network and what is left out of it.

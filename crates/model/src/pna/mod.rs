@@ -17,8 +17,9 @@
 //! Triples between the same entities are one edge: parallel relations are merged.
 //!
 //! Departures: the paper's pre-network takes both states; a linear one of the hearer's own state
-//! would only add what W_u has already. Scores are halved, to lie within 0 and 1. Two switches, off
-//! in the paper's form:
+//! would only add what W_u has already. Scores are halved, to lie within 0 and 1. Two switches are
+//! off in [`Config::default`], which is the paper's form; `wherefore train pna` has `answers` on and
+//! `relations` off, `wherefore train pna-relations` has both on, unless it is said otherwise:
 //!
 //! - [`Config::relations`]: messages know by which relation they come, merged over parallel ones,
 //!   and how it goes with the question; against its direction a relation is −r:

@@ -22,10 +22,15 @@
 //!
 //! Departures and choices where the paper is silent: W_1 and W_2 have a bias; the slope of the
 //! leaky ReLU is 0.2 and the layer norm's ε is 1e-5; an entity that hears nobody sums to zero, and
-//! is β after the norm. Dropout draws one mask of q for a question and not one for each of its
-//! entities, so that `W·[e ‖ q ‖ p]` splits in training as it does in answering.
+//! is the norm's shift after it; an entity without a name has e = 0. Dropout draws one mask of q for a
+//! question and not one for each of its entities, so that `W·[e ‖ q ‖ p]` splits in training as it
+//! does in answering. Loss, optimiser and schedule of the training are ours too: the crate
+//! `wherefore-lab` declares them in `train/triples.rs` and `train/course.rs`, and `docs/training.md`
+//! lists all of it.
 //!
-//! Three departures are switches, off unless asked for:
+//! Three departures are switches. [`Config::default`] has them off, which is the published network;
+//! **`wherefore train qr-gat` has all three on** unless `sizes.steps`, `sizes.answers` and
+//! `sizes.matching` are set to false. What a checkpoint has stands in the `sizes` of its `config.json`.
 //!
 //! - [`Config::steps`]: edges are walked both ways, against their direction with −r for r, and what
 //!   is heard over an edge is the step `z_j + W_e·r` instead of the node `z_j`:
@@ -75,9 +80,10 @@ pub use network::{Network, balance, loss};
 pub use score::{Scored, Scorer, Scratch};
 pub use statics::{Projected, Rows, Table};
 
-/// Slope of the leaky ReLU for negative numbers.
+/// Slope of the leaky ReLU for negative numbers: that of Veličković et al., "Graph Attention
+/// Networks", ICLR 2018; the paper does not say its own.
 pub(crate) const SLOPE: f32 = 0.2;
-/// ε of the layer norm.
+/// ε of the layer norm: PyTorch's.
 pub(crate) const EPSILON: f32 = 1e-5;
 
 /// Sizes of the network and what is left out of it.
@@ -94,12 +100,13 @@ pub struct Config {
     pub heads: usize,
     /// Share of the initial states that is dropped in training.
     pub dropout: f32,
-    /// Whether nodes hear steps, over edges in either direction (not in the paper).
+    /// Whether nodes hear steps, over edges in either direction (not in the paper; on in training).
     pub steps: bool,
-    /// Whether triples also tell how likely their ends are answers (not in the paper).
+    /// Whether triples also tell how likely their ends are answers (not in the paper; on in
+    /// training).
     pub answers: bool,
-    /// Whether question and relation also meet in a product (not in the paper), unless
-    /// `no-query-score` leaves the question out of the score.
+    /// Whether question and relation also meet in a product (not in the paper; on in training),
+    /// unless `no-query-score` leaves the question out of the score.
     pub matching: bool,
     /// Places where the question is left out.
     pub ablations: BTreeSet<Ablation>,

@@ -43,6 +43,8 @@ pub struct BestPathConfig {
 }
 
 impl Default for BestPathConfig {
+    /// Ours, as the method is. κ is higher than that of [`Candidates`](super::Candidates), for the
+    /// scores that are compared here are roots of products and lie nearer to each other.
     fn default() -> Self {
         Self {
             max_hops: 4,

@@ -33,6 +33,8 @@ pub struct CandidatesConfig {
 }
 
 impl Default for CandidatesConfig {
+    /// Ours: QSRAG lets a language model read the evidence, and says no share. κ is the same as that
+    /// of [`ChainEnds`](super::ChainEnds).
     fn default() -> Self {
         Self {
             keep: 0.5,

@@ -20,7 +20,12 @@
 //! its triples score ½(1 + cos), all others 0. The confidence is no probability, and ours.
 //!
 //! What depends on relations alone is computed once for a graph. Nodes without a name are no
-//! candidates.
+//! candidates; topics can be, where a way leads back to them.
+//!
+//! Departures: ρ, λ and the confidence; with `complete` the best sentence is run as a query, and not
+//! candidates alone are answers (`complete.rs`); trails may meet an entity again and pass nodes
+//! without a name (`trails.rs`, `sentences.rs`). A training chooses θ and λ by the validation questions
+//! from its `grid`. `docs/gnn2r.md` has all of them, with the settings that undo them.
 
 mod complete;
 mod explain;
@@ -92,7 +97,7 @@ pub struct Answering {
     pub reach: Option<f32>,
     /// θ: answers are at most so many times as far as the nearest.
     pub threshold: f32,
-    /// λ: how much the distance of its nearest candidate counts against a sentence.
+    /// λ: how much the distance of its nearest candidate counts against a sentence; 0 as published.
     pub nearness: f32,
     /// Whether all that the best sentence tells of can be an answer, and not candidates alone.
     pub complete: bool,
@@ -106,6 +111,8 @@ pub struct Answering {
 }
 
 impl Default for Answering {
+    /// N is the paper's on PQ-2H (elsewhere it has 5 to 25), θ that of most of the authors' released
+    /// runs; `complete` is ours.
     fn default() -> Self {
         Self {
             candidates: 20,

@@ -11,8 +11,12 @@
 //! paper has it, leaves s(e) to be the best s(t) at e.
 //!
 //! What does not depend on the question ([`Parts`]) is read from the graph's folder if `wherefore
-//! index --model` wrote it there; otherwise the labels of the neighbourhood are encoded for each
-//! question.
+//! index --model` wrote it there, in half precision; otherwise the labels of the neighbourhood are
+//! encoded for each question, in full precision. Scores differ by that rounding.
+//!
+//! Departures: entities without a name have the zero vector; the neighbourhood is cut out by hops and
+//! PageRank (`neighbourhood.rs`), where the papers' benchmarks bring theirs. Those of the networks
+//! stand at the heads of their files.
 
 mod parts;
 

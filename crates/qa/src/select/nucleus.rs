@@ -34,6 +34,8 @@ pub struct NucleusConfig {
 }
 
 impl Default for NucleusConfig {
+    /// τ_A, K_min and K_max are the paper's main setting (its appendix has 300 for K_max); τ_P is the
+    /// least of the thresholds that it compares, from 0.0001 to 0.1.
     fn default() -> Self {
         Self {
             tau_p: 1e-4,

@@ -49,6 +49,8 @@ pub struct Gnn2rTrainConfig {
     pub optimiser: AdamWConfig,
     /// How the checkpoint will answer.
     pub answering: Answering,
+    /// What the validation questions may choose in its place.
+    pub grid: Grid,
     /// The second step.
     pub sentences: SentenceTraining,
     /// What is done to the training questions, to see how much that hurts.
@@ -67,6 +69,28 @@ pub enum Ablation {
     NoFineTuning,
     /// Only shortest ways between topics and candidates.
     Fast,
+}
+
+/// Values among which the validation questions choose, every one of a list with every one of the
+/// other. What [`Answering`] says stays where no other pair answers better, and where a list is
+/// empty it stays whatever is better: with `nearnesses` empty, `answering.nearness` is 0 as published.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Grid {
+    /// Of `answering.threshold`.
+    pub thresholds: Vec<f32>,
+    /// Of `answering.nearness`.
+    pub nearnesses: Vec<f32>,
+}
+
+impl Default for Grid {
+    /// Ours: from what the paper sets (1.05 to 1.2 and none) to far beyond it.
+    fn default() -> Self {
+        Self {
+            thresholds: vec![1.0, 1.05, 1.1, 1.2, 1.4, 1.7, 2.0, 3.0, 5.0],
+            nearnesses: vec![0.0, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0],
+        }
+    }
 }
 
 /// How the sentence encoder learns.
@@ -129,6 +153,7 @@ impl Default for Gnn2rTrainConfig {
             warm_up: 0.05,
             batch_questions: 16,
             batch_triples: 20_000,
+            // the paper's on WebQSP, PQ-3H and PQL (0.5 on the others); as many pairs as its authors' runs
             margin: 1.0,
             max_pairs: 50_000,
             valid_questions: 500,
@@ -138,6 +163,7 @@ impl Default for Gnn2rTrainConfig {
             neighbourhood: NeighbourhoodConfig::default(),
             optimiser: AdamWConfig::default(),
             answering: Answering::default(),
+            grid: Grid::default(),
             sentences: SentenceTraining::default(),
             robustness: Robustness::default(),
         }
@@ -221,6 +247,16 @@ impl Gnn2rTrainConfig {
         if !sentences.learning_rate.is_none_or(positive) {
             return wrong("`learning_rate` must be above 0");
         }
+        for threshold in &self.grid.thresholds {
+            if !(*threshold >= 1.0 && threshold.is_finite()) {
+                return wrong("`grid.thresholds` must be at least 1");
+            }
+        }
+        for nearness in &self.grid.nearnesses {
+            if !(*nearness >= 0.0 && nearness.is_finite()) {
+                return wrong("`grid.nearnesses` must be at least 0");
+            }
+        }
         if !(self.margin >= 0.0 && sentences.margin >= 0.0) {
             return wrong("`margin` must be at least 0");
         }
@@ -275,6 +311,12 @@ mod tests {
         assert_eq!(config.ablated().sentences.epochs, 0);
         assert!(config.set("ablations", r#"["no-graph"]"#).is_err());
         assert!(config.check().is_ok());
+        config.set("grid.nearnesses", "[]").unwrap();
+        config.set("answering.reach", "1000").unwrap();
+        assert!(config.check().is_ok());
+        config.set("grid.thresholds", "[0.9]").unwrap();
+        assert!(config.check().is_err());
+        config.set("grid.thresholds", "[]").unwrap();
         config.set("answering.threshold", "0.5").unwrap();
         assert!(config.check().is_err());
     }

@@ -30,7 +30,7 @@ use super::examples::{Example, HEAD, TAIL};
 use super::{Epoch, Material, Progress, Task, topic_flags, work_folder};
 use crate::error::{Error, Result};
 
-pub use config::{Ablation, Gnn2rTrainConfig, Robustness, SentenceTraining};
+pub use config::{Ablation, Gnn2rTrainConfig, Grid, Robustness, SentenceTraining};
 pub use sentences::Spoken;
 
 /// What a training of both steps came to.

@@ -16,9 +16,13 @@
 //! `likeliest` carries over to the others, and it is what `positives` says if nothing is set.
 //!
 //! After each pass the validation questions are answered, with the threshold and the weight of
-//! nearness that suit them best; what counts is the share whose first answer is right, and where that
-//! is equal F1. A BERT is fine-tuned itself and kept as a whole model
+//! nearness of [`Grid`](super::config::Grid) that suit them best; what counts is the share whose first
+//! answer is right, and where that is equal F1. A BERT is fine-tuned itself and kept as a whole model
 //! folder; any other encoder gets a small reader on top.
+//!
+//! Departures: the loss is a mean over negatives and questions, where the paper's is a sum; threshold
+//! and nearness are chosen, where the paper sets the one and has no other; the optimiser is AdamW
+//! with the schedule of `course.rs`.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -48,10 +52,14 @@ use crate::train::course::{Course, Lesson, batches};
 use crate::train::{Epoch, Material, Progress, Task};
 
 /// Wrong sentences of a question that are kept to draw from.
+///
+/// Ours: four times the usual `negatives`, so that epochs draw different ones.
 const POOL: usize = 128;
 /// Right sentences of a question that are kept, at most.
+///
+/// Ours, to bound a step.
 const RIGHT: usize = 32;
-/// τ: differences of cosines that tell right sentences apart.
+/// τ: differences of cosines that tell right sentences apart. Ours, as all of `likeliest` is.
 const TEMPERATURE: f32 = 0.05;
 /// Questions that are explored before it is told.
 const BLOCK: usize = 256;
@@ -97,10 +105,6 @@ impl Heard {
         (near.first().is_some_and(|(_, right)| *right), f1)
     }
 }
-
-/// Thresholds and weights of nearness among which the validation questions choose.
-const THRESHOLDS: [f32; 9] = [1.0, 1.05, 1.1, 1.2, 1.4, 1.7, 2.0, 3.0, 5.0];
-const NEARNESSES: [f32; 7] = [0.0, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0];
 
 /// Trains the sentence encoder, unless it has no passes to take; tells how well both steps answer.
 pub(super) fn train(
@@ -352,18 +356,26 @@ fn spoken(heard: &[Heard], cosines: &[Vec<f32>], threshold: f32, nearness: f32) 
     }
 }
 
-/// The threshold and the weight of nearness with the best answers to the validation questions; the
-/// settings' own, or the first, of equals.
+/// The threshold and the weight of nearness of the grid with the best answers to the validation
+/// questions (Hit@1 and F1 added up); the settings' own, or the first, of equals.
 fn best_settings(
     config: &Gnn2rTrainConfig,
     heard: &[Heard],
     cosines: &[Vec<f32>],
 ) -> (f32, f32, Spoken) {
     let own = (config.answering.threshold, config.answering.nearness);
-    let grid = NEARNESSES.iter().flat_map(|&nearness| {
-        THRESHOLDS
-            .iter()
-            .map(move |&threshold| (threshold, nearness))
+    let or_own = |values: &[f32], own: f32| {
+        if values.is_empty() {
+            vec![own]
+        } else {
+            values.to_vec()
+        }
+    };
+    let thresholds = or_own(&config.grid.thresholds, own.0);
+    let nearnesses = or_own(&config.grid.nearnesses, own.1);
+    let grid = nearnesses.iter().flat_map(|&nearness| {
+        let thresholds = thresholds.iter();
+        thresholds.map(move |&threshold| (threshold, nearness))
     });
     let mut best = (own.0, own.1, spoken(heard, cosines, own.0, own.1));
     for (threshold, nearness) in grid {
@@ -625,6 +637,32 @@ impl Lesson for OfBert<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_empty_grid_keeps_what_the_settings_say() {
+        // the sentence most like the question is wrong, and its answer is farther by 1
+        let heard = [Heard {
+            question: "like a".into(),
+            gold: 2,
+            sentences: vec![
+                ("a".into(), vec![(2.0, false)]),
+                ("b".into(), vec![(1.0, true), (1.5, true)]),
+            ],
+        }];
+        let cosines = [vec![0.95, 0.8]];
+        let mut config = Gnn2rTrainConfig::default();
+        let chosen = |config: &Gnn2rTrainConfig| {
+            let (threshold, nearness, _) = best_settings(config, &heard, &cosines);
+            (threshold, nearness)
+        };
+        // 0.95 − 2λ < 0.8 − λ from λ = 0.15 on; the second answer is within 1.7 times the distance
+        assert_eq!(chosen(&config), (1.7, 0.3));
+        config.grid.nearnesses.clear();
+        assert_eq!(chosen(&config), (1.2, 0.0));
+        config.answering.nearness = 0.5;
+        config.grid.thresholds.clear();
+        assert_eq!(chosen(&config), (1.2, 0.5));
+    }
 
     #[test]
     fn the_sentence_most_like_the_question_answers() {
