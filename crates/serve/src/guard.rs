@@ -17,22 +17,12 @@ use crate::app::App;
 use crate::config::{Scope, ServeConfig};
 use crate::error::Result;
 use crate::keys::{Access, Keys};
+use crate::page::is_file;
 use crate::problem::{Problem, Told};
 use crate::throttle::{Caller, Rates, WrongKeys, place};
 
-/// Paths that need no key: the page's files, which hold nothing, and what a supervisor asks.
-const OPEN: [&str; 10] = [
-    "/",
-    "/app.js",
-    "/network.js",
-    "/style.css",
-    "/favicon.svg",
-    "/docs",
-    "/docs.js",
-    "/openapi.json",
-    "/health",
-    "/ready",
-];
+/// Paths that need no key beside the page's files, which hold nothing: what a supervisor asks.
+const OPEN: [&str; 3] = ["/openapi.json", "/health", "/ready"];
 
 /// Pages that a link on another site may lead to.
 const PAGES: [&str; 3] = ["/", "/docs", "/openapi.json"];
@@ -229,7 +219,8 @@ impl Guard {
     }
 
     fn admit(&self, request: &Request, route: &str) -> Result<Access, Problem> {
-        if OPEN.contains(&request.uri().path()) {
+        let path = request.uri().path();
+        if OPEN.contains(&path) || is_file(path) {
             return Ok(Access::nobody());
         }
         let peer = request.extensions().get::<Peer>().map(|peer| peer.0.ip());

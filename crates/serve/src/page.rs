@@ -58,6 +58,11 @@ pub(crate) fn router() -> Router<Arc<App>> {
     router
 }
 
+/// Whether this is the path of a file of the page.
+pub(crate) fn is_file(path: &str) -> bool {
+    FILES.iter().any(|(file, _, _)| *file == path)
+}
+
 fn file(kind: &'static str, text: &'static str) -> Response {
     let headers = [
         (header::CONTENT_TYPE, kind),

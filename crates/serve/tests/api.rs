@@ -312,7 +312,8 @@ fn the_page_and_its_supervisors_find_what_they_need() {
     for (path, kind) in [
         ("/", "text/html; charset=utf-8"),
         ("/app.js", "text/javascript; charset=utf-8"),
-        ("/network.js", "text/javascript; charset=utf-8"),
+        ("/evidence.js", "text/javascript; charset=utf-8"),
+        ("/vendor/d3.js", "text/javascript; charset=utf-8"),
         ("/style.css", "text/css; charset=utf-8"),
         ("/docs", "text/html; charset=utf-8"),
         ("/docs.js", "text/javascript; charset=utf-8"),
