@@ -415,9 +415,7 @@ impl Error {
                  `--max-requests`"
                     .into(),
             ),
-            Error::ServiceTooSlow { .. } => {
-                Some("raise `limits.question_s` in its file".into())
-            }
+            Error::ServiceTooSlow { .. } => Some("raise `limits.question_s` in its file".into()),
             Error::OutOfTime { .. } => Some("ask for less, or raise `--timeout`".into()),
             Error::OutOfMemory { .. } => Some(
                 "ask for less: sort, group or join fewer rows; `--memory` raises the limit".into(),

@@ -463,13 +463,21 @@ fn a_question_costs_as_many_requests_as_it_may() {
     let question = service.for_question();
     // 300 entities, 100 a request, both directions
     let error = question.prefetch(&films, Direction::Both).unwrap_err();
-    assert!(matches!(error, Error::RequestsSpent { limit: 2, .. }), "{error}");
+    assert!(
+        matches!(error, Error::RequestsSpent { limit: 2, .. }),
+        "{error}"
+    );
     assert!(error.hint().unwrap().contains("--max-requests"));
     assert_eq!((question.requests(), question.rounds()), (2, 2));
-    assert_eq!((server.sent(), service.requests()), (before.0 + 2, before.1 + 2));
+    assert_eq!(
+        (server.sent(), service.requests()),
+        (before.0 + 2, before.1 + 2)
+    );
     // another has a budget of its own, and what was fetched is kept; what is done once is free
     let other = service.for_question();
-    other.outside_budget(|service| service.prefetch(&films, Direction::Outgoing)).unwrap();
+    other
+        .outside_budget(|service| service.prefetch(&films, Direction::Outgoing))
+        .unwrap();
     other.prefetch(&films[..100], Direction::Both).unwrap();
     assert_eq!((other.requests(), server.sent()), (1, before.0 + 4));
 }
@@ -496,7 +504,9 @@ fn a_service_that_drips_takes_no_longer_than_a_question_may() {
     let question = service.for_question();
     let start = Instant::now();
     for _ in 0..2 {
-        let error = question.entities_named("Dune", NameMatch::Normalised).unwrap_err();
+        let error = question
+            .entities_named("Dune", NameMatch::Normalised)
+            .unwrap_err();
         assert!(matches!(error, Error::ServiceTooSlow { .. }), "{error}");
         assert!(error.hint().unwrap().contains("question_s"));
     }

@@ -9,8 +9,8 @@
 
 use std::fmt;
 use std::io::{self, Read};
-use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use oxrdf::Term;

@@ -38,6 +38,12 @@ enum How {
     Runs,
 }
 
+/// What one request fetches, as SPARQL writes it; none for values, whose rows are short.
+type Task<'t> = Option<(How, &'t [(Wanted, String)])>;
+
+/// What came: edges, and relations with more of them.
+type Came = (Vec<Edge>, Vec<(RelationId, usize)>);
+
 impl Wanted {
     pub(super) fn part(self) -> Part {
         self.relation.map_or(Part::Outline, Part::Run)
@@ -71,7 +77,7 @@ impl Service {
         } else {
             How::Counted
         };
-        let mut tasks: Vec<Option<(How, &[(Wanted, String)])>> = Vec::new();
+        let mut tasks: Vec<Task<'_>> = Vec::new();
         tasks.extend(outlines.chunks(size).map(|batch| Some((how, batch))));
         tasks.extend(runs.chunks(size).map(|batch| Some((How::Runs, batch))));
         if !values.is_empty() {
@@ -128,7 +134,7 @@ impl Service {
         let ids: HashMap<&str, EntityId> = (batch.iter())
             .map(|(one, text)| (text.as_str(), one.entity))
             .collect();
-        let mut found: HashMap<Wanted, (Vec<Edge>, Vec<(RelationId, usize)>)> = HashMap::new();
+        let mut found: HashMap<Wanted, Came> = HashMap::new();
         for row in &reply.rows {
             let [e, p, o, i, n] = places.map(|at| row.get(at?)?.as_ref());
             let (Some(e), Some(oxrdf::Term::NamedNode(p)), Some(other)) = (e, p, o.or(i)) else {

@@ -141,7 +141,8 @@ fn counted(
             expr: Expression::Variable(variable),
             distinct,
         } => {
-            let is_end = |end: &TermPattern| matches!(end, TermPattern::Variable(v) if v == variable);
+            let is_end =
+                |end: &TermPattern| matches!(end, TermPattern::Variable(v) if v == variable);
             let is_predicate = predicate == Some(variable);
             match distinct {
                 true => is_predicate.then_some(Counted::Predicates),

@@ -339,7 +339,7 @@ mod tests {
         let report = retriever.index(&store, &mut |_| {}).unwrap();
         assert_eq!(report.entities, store.entity_bound());
         let after = scores(&retriever, &store);
-        assert!(retriever.parts.get(&store, || Ok(None)).unwrap().is_some());
+        assert!(retriever.parts.get(&store, |_| Ok(None)).unwrap().is_some());
         for (a, b) in before.triple_scores.iter().zip(&after.triple_scores) {
             assert!((a - b).abs() < 1e-2, "{a} {b}");
         }
@@ -347,12 +347,12 @@ mod tests {
         let other = checkpoint(&place.path().join("other"), false);
         let other = QrGat::new(&other).unwrap();
         scores(&other, &store);
-        assert!(other.parts.get(&store, || Ok(None)).unwrap().is_none());
+        assert!(other.parts.get(&store, |_| Ok(None)).unwrap().is_none());
         // a file cut short is named, with the command that mends it
         let cut = report.folder.join("entities");
         std::fs::write(&cut, [0u8; 8]).unwrap();
         let again = QrGat::new(&config).unwrap();
-        let error = again.parts.get(&store, || again.kept(&store)).unwrap_err();
+        let error = again.parts.get(&store, |_| again.kept(&store)).unwrap_err();
         assert!(error.hint().unwrap().contains("wherefore index"), "{error}");
     }
 

@@ -182,7 +182,9 @@ impl FormWriter {
             return Ok(Grammar::default());
         }
         let from_graph = self.config.names == NamesFrom::Graph;
-        let names = self.names.get(graph, |graph| Names::of(graph, from_graph))?;
+        let names = self
+            .names
+            .get(graph, |graph| Names::of(graph, from_graph))?;
         let entities = match from_graph {
             true => names.entities.clone(),
             false => {
