@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Makes the sample questions: train.jsonl, valid.jsonl, test.jsonl from templates with paraphrases, and
-handwritten.jsonl and dev.jsonl from handwritten.tsv and dev.tsv.
+handwritten.jsonl, dev.jsonl and follow_ups.jsonl from the tables of that name.
 
     env/bin/python questions.py        after build.py; the same packages
 
@@ -113,6 +113,12 @@ def run(graph, tree):
     if operator == "AND":
         other = set(run(graph, rest[1]))
         return [e for e in run(graph, rest[0]) if e in other]
+    if operator == "EXCEPT":
+        other = set(run(graph, rest[1]))
+        return [e for e in run(graph, rest[0]) if e not in other]
+    if operator == "SUM":
+        total = sum(graph.number(e, rest[1]) for e in run(graph, rest[0]))
+        return [str(int(total) if total == int(total) else total)]
     if operator == "OR":
         return list(dict.fromkeys(run(graph, rest[0]) + run(graph, rest[1])))
     if operator == "COUNT":
@@ -451,6 +457,7 @@ def main():
         print(part, len(lines))
     for name, prefix in [("dev", "dev"), ("handwritten", "hand")]:
         by_hand(graph, name, prefix)
+    follow_ups(graph)
 
 
 def by_hand(graph, name, prefix):
@@ -467,6 +474,22 @@ def by_hand(graph, name, prefix):
         lines.append(json.dumps(record, ensure_ascii=False))
     (HERE / f"{name}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
     print(name, len(lines))
+
+
+def follow_ups(graph):
+    lines = []
+    for line in (HERE / "follow_ups.tsv").read_text(encoding="utf-8").splitlines():
+        if line.startswith("#"):
+            continue
+        kind, first, then, form = line.split("\t")
+        answers = {"-": [], "yes": ["yes"], "no": ["no"]}.get(form)
+        if answers is None:
+            answers = [graph.shown(a) for a in run(graph, parse(form))]
+            assert answers, (first, then)
+        record = {"id": f"follow-{len(lines) + 1}", "kind": kind, "first": first, "follow": then, "answers": answers}
+        lines.append(json.dumps(record, ensure_ascii=False))
+    (HERE / "follow_ups.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    print("follow_ups", len(lines))
 
 
 if __name__ == "__main__":

@@ -217,6 +217,8 @@ pub(crate) struct Man {
 Examples:
   wherefore ask @toy 'Where was the coach of the San Francisco Giants born?'
   wherefore ask movies 'Who directed it?' --topic 'The Matrix' --json
+  wherefore ask @world 'Which countries border Kenya?' --json > kenya.json
+  wherefore ask @world 'Which of these border Uganda?' --follow kenya.json
   wherefore ask movies 'Who directed The Matrix?' --llm qwen2.5-1.5b.gguf
   wherefore ask movies 'Who directed The Matrix?' --llm http://localhost:8080/v1#qwen2.5
   echo 'Whose mascot is Lou Seal?' | wherefore ask @toy -")]
@@ -231,6 +233,10 @@ pub(crate) struct Ask {
     /// Take this reading of the question, as the answer numbers them (read)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) reading: Option<u32>,
+    /// Read the question after the one that this file answers, saved with `--json` (read): `it`,
+    /// `these`, `What about …?`
+    #[arg(long, value_name = "ANSWER")]
+    pub(crate) follow: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) wished: Wished,
     /// Answer as many readings as it takes to have the right one among them this often, from 0 to 1,

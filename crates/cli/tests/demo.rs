@@ -28,6 +28,7 @@ fn text(bytes: &[u8]) -> String {
 fn the_demo_answers_three_questions_and_then_what_is_typed() {
     let cache = tempfile::tempdir().unwrap();
     let typed = "\
+And how high is it?
 Which is longer, the Rhine or the Elbe?
 :why
 How many countries are there in Africa?
@@ -48,6 +49,7 @@ What is the capital of Peru?
         "Kenyan Shilling",
         "Belgium",
         "Kilimanjaro ── elevation ─▶ 5895",
+        "(it = Kilimanjaro)",
         "✓ Rhine ── length ─▶ 1230",
         "`Elbe` is Elbe",
         "54 ",

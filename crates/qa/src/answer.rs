@@ -82,9 +82,15 @@ pub struct Answer {
     /// The logical form in words, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reading: Option<String>,
+    /// What was taken over from the question before it, in plain English: `its = Kenya`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub carried: Option<String>,
     /// Words of the question that the reading did not use.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unused_words: Vec<String>,
+    /// What the words of the question stand for in the reading, in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub words: Vec<WordMeaning>,
     /// Other ways to read the question, the likeliest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub alternatives: Vec<Alternative>,
@@ -145,6 +151,43 @@ pub struct Retrieved {
     pub notes: Vec<String>,
     /// Milliseconds by stage.
     pub timings_ms: BTreeMap<String, f64>,
+}
+
+/// What some words of the question stand for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WordMeaning {
+    /// Where they begin and end, in Unicode code points of the question.
+    pub from: usize,
+    /// The first code point after them.
+    pub to: usize,
+    /// What they stand for, as the reading calls it where it can; empty where nothing was made of
+    /// them.
+    #[serde(rename = "as")]
+    pub meaning: String,
+    /// What that is.
+    pub kind: WordKind,
+    /// Its identity in the graph, where it is one thing of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+}
+
+/// What words stand for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WordKind {
+    /// A thing.
+    Entity,
+    /// A class.
+    Class,
+    /// A relation, or several in a row.
+    Relation,
+    /// A value or a number.
+    Value,
+    /// What is done: counting, comparing, choosing the largest.
+    Operator,
+    /// Nothing: the reading does not use them.
+    #[default]
+    Unused,
 }
 
 /// Another way to read the question.

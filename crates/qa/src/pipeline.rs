@@ -173,7 +173,9 @@ impl Pipeline {
             let mut heard = false;
             for beside in &self.beside {
                 let sure = best(&answer).is_some_and(|sure| sure >= least.max(SURE));
+                // others read each question by itself
                 if auto::is_executed(&answer)
+                    || answer.carried.is_some()
                     || beside.is_costly && sure
                     || answer.status == Status::Abstained && computes(&question.text)
                 {
@@ -314,7 +316,7 @@ impl Pipeline {
             })
         };
 
-        let links = self.linker.link(question, graph)?;
+        let mut links = self.linker.link(question, graph)?;
         pass(Stage::Linked(&links));
         if links.is_empty() && self.retriever.needs_links() {
             let near = self.linker.nearest(question, graph)?;
@@ -332,10 +334,19 @@ impl Pipeline {
         seen(&mut scored);
         if let Some((refusal, reason)) = &scored.refused {
             return Ok(Answer {
+                carried: scored.carried,
+                words: scored.words,
                 unused_words: scored.unused,
                 alternatives: scored.alternatives,
                 ..abstain(*refusal, reason, &links)?
             });
+        }
+        if scored.carried.is_some() {
+            // the last answer says what it is about, beside the names that were used
+            let topics: Vec<_> = (scored.topics.iter())
+                .map(|&topic| scored.subgraph.entity(topic))
+                .collect();
+            links.retain(|link| topics.contains(&link.entity));
         }
         // a count of nothing has no triples
         let formed = scored.form.is_some();
@@ -372,6 +383,13 @@ impl Pipeline {
             calibration.apply(&mut answer);
         }
         answer.llm.add(scored.llm);
+        answer.carried = scored.carried;
+        answer.words = scored.words;
+        if question.follow.is_some() && !self.retriever.follows() {
+            let note =
+                "this method reads each question by itself: nothing of the last one was used";
+            answer.notes.push(note.into());
+        }
         answer.unused_words = scored.unused;
         answer.alternatives = scored.alternatives;
         if context.form == Form::Chains {
@@ -428,6 +446,7 @@ fn too_unsure(mut answer: Answer, least: f32) -> Answer {
         status: Status::Abstained,
         reason: Some(reason),
         refusal: Some(refusal),
+        carried: answer.carried,
         unused_words: answer.unused_words,
         alternatives,
         others,

@@ -2,10 +2,54 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::answer::{Answer, Status};
 use crate::error::{Error, Result};
 
 /// The longest question that is read.
 pub const MAX_QUESTION_BYTES: usize = 8192;
+
+/// The most answers that are carried over from one question to the next.
+pub const MAX_CARRIED: usize = 100;
+
+/// What a question follows: the question before it, and what was answered. Whoever asks says so,
+/// and nothing of it is believed: names are looked up in the graph, and the form is only run within
+/// the limits of the question itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Follow {
+    /// The words of the last question.
+    pub question: String,
+    /// Its logical form, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub logical_form: Option<String>,
+    /// Its answers; the first [`MAX_CARRIED`] are read.
+    #[serde(default)]
+    pub answers: Vec<Carried>,
+}
+
+/// An answer that is carried over.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Carried {
+    /// Its identity in the graph.
+    pub id: String,
+    /// Its label.
+    #[serde(default)]
+    pub name: String,
+}
+
+impl Follow {
+    /// What a question after this answer follows; none where nothing was answered.
+    pub fn of(answer: &Answer) -> Option<Self> {
+        let carried = answer.answers.iter().take(MAX_CARRIED).map(|a| Carried {
+            id: a.id.clone(),
+            name: a.name.clone(),
+        });
+        (answer.status == Status::Answered).then(|| Self {
+            question: answer.question.clone(),
+            logical_form: answer.logical_form.clone(),
+            answers: carried.collect(),
+        })
+    }
+}
 
 /// A question as it was asked.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -30,6 +74,9 @@ pub struct Question {
     /// as that takes on this graph ([`crate::conformal`]).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coverage: Option<f32>,
+    /// The question before it in a conversation: what it leaves out is read from there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub follow: Option<Follow>,
 }
 
 fn is_zero(n: &usize) -> bool {
@@ -52,14 +99,24 @@ impl Question {
         self
     }
 
+    /// The same question after another.
+    #[must_use]
+    pub fn after(mut self, follow: Option<Follow>) -> Self {
+        self.follow = follow;
+        self
+    }
+
     /// Refuses what cannot be a question: no letter or digit in it, or longer than
     /// [`MAX_QUESTION_BYTES`].
     pub fn check(&self) -> Result<()> {
-        if self.text.len() > MAX_QUESTION_BYTES {
-            return Err(Error::QuestionTooLong {
-                length: self.text.len(),
-                limit: MAX_QUESTION_BYTES,
-            });
+        let last = self.follow.as_ref().map(|follow| &follow.question);
+        for text in [Some(&self.text), last].into_iter().flatten() {
+            if text.len() > MAX_QUESTION_BYTES {
+                return Err(Error::QuestionTooLong {
+                    length: text.len(),
+                    limit: MAX_QUESTION_BYTES,
+                });
+            }
         }
         if !self.text.contains(char::is_alphanumeric) {
             return Err(Error::EmptyQuestion);

@@ -139,6 +139,38 @@ fn it_composes() {
 }
 
 #[test]
+fn words_are_told_with_what_they_stand_for() {
+    let (pipeline, graph) = (pipeline(), graph());
+    for (question, wanted) in [
+        (
+            "Which countries border Arda?",
+            "countries=class:country border=relation:borders Arda=entity:Arda",
+        ),
+        (
+            "¿Çà va? How many cities are in Arda?",
+            "How many=operator:how many cities=class:city Arda=entity:Arda",
+        ),
+        (
+            "Which countries that border Arda are landlocked?",
+            "countries=class:country border=relation:borders Arda=entity:Arda landlocked=unused:",
+        ),
+    ] {
+        let answer = ask(&pipeline, &graph, question);
+        let all: Vec<char> = question.chars().collect();
+        let told = answer.words.iter().map(|word| {
+            let said: String = all[word.from..word.to].iter().collect();
+            let kind = serde_json::to_value(word.kind).unwrap();
+            format!("{said}={}:{}", kind.as_str().unwrap(), word.meaning)
+        });
+        let told: Vec<String> = told.collect();
+        let told = told.join(" ");
+        assert!(told.ends_with(wanted), "{question}: {told}");
+        let again = ask(&pipeline, &graph, question);
+        assert_eq!(again.words, answer.words, "{question}");
+    }
+}
+
+#[test]
 fn what_it_cannot_account_for_is_refused_by_its_word() {
     let (pipeline, graph) = (pipeline(), graph());
     for (question, word) in [

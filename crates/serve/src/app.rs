@@ -168,7 +168,8 @@ impl App {
     pub(crate) fn check_question(&self, question: &Question) -> Result<(), Problem> {
         let limit = self.config.limits.question_bytes;
         let too_long = |length| wherefore::Error::QuestionTooLong { length, limit };
-        for text in question.topics.iter().chain([&question.text]) {
+        let last = question.follow.as_ref().map(|follow| &follow.question);
+        for text in question.topics.iter().chain([&question.text]).chain(last) {
             if text.len() > limit {
                 return Err(too_long(text.len()).into());
             }

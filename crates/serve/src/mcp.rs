@@ -16,9 +16,9 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use wherefore::Question;
 use wherefore::graph::sparql::ResultFormat;
 use wherefore::verify::Saved;
+use wherefore::{Follow, Question};
 
 use crate::api::{json_bytes, read_json, to_json};
 use crate::app::{App, Work, out_of_time};
@@ -98,6 +98,7 @@ struct AskArguments {
     reading: usize,
     precision: Option<f32>,
     coverage: Option<f32>,
+    follow: Option<Follow>,
     top_k: Option<usize>,
 }
 
@@ -329,6 +330,7 @@ impl App {
         question.reading = arguments.reading;
         question.precision = arguments.precision;
         question.coverage = arguments.coverage;
+        question.follow = arguments.follow;
         self.check_question(&question)?;
         Ok(Asked {
             question,
@@ -432,6 +434,24 @@ fn tools() -> Value {
                 "type": "integer",
                 "minimum": 1,
                 "description": "Which of the question's readings is meant, as `alternatives` of an earlier answer number them",
+            },
+            "follow": {
+                "type": "object",
+                "properties": {
+                    "question": text("The last question"),
+                    "logical_form": text("Its `logical_form`"),
+                    "answers": {
+                        "type": "array",
+                        "items": {
+                            "type": "object",
+                            "properties": { "id": text("Its `id`"), "name": text("Its `name`") },
+                            "required": ["id"],
+                        },
+                        "description": "Its `answers`; the first 100 are read",
+                    },
+                },
+                "required": ["question"],
+                "description": "The question before it in a conversation: `And its population?`, `What about Uganda?` are read after it",
             },
         });
         for (name, about) in [

@@ -1,7 +1,8 @@
 //! The door for programs that speak OpenAI's chat API: a method over a graph is a model.
 //!
-//! The last message of the user is the question; what was said before is not read. The reply is
-//! text with numbered evidence, and `wherefore` holds the whole answer. A stream begins when the
+//! The last message of the user is the question. Where it may refer to what was said before (`And its
+//! population?`), the messages of the user before it are asked again, [`EARLIER`] of them at most:
+//! what the assistant said is not read, for anybody may have written it. The reply is text with numbered evidence, and `wherefore` holds the whole answer. A stream begins when the
 //! answer is checked: nothing unproved is sent ahead.
 
 use std::ops::ControlFlow;
@@ -16,6 +17,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use wherefore::answer::{Answer, Status};
+use wherefore::read::may_follow;
 use wherefore::{Question, answer::Evidence};
 
 use crate::api::{Frames, json, read_json};
@@ -28,6 +30,9 @@ use crate::problem::{Problem, Told};
 
 /// The model that stands for the default graph and method.
 const DEFAULT_MODEL: &str = "wherefore";
+
+/// Earlier messages of the user that are asked again.
+const EARLIER: usize = 3;
 
 #[derive(Debug, Deserialize)]
 struct Chat {
@@ -167,9 +172,9 @@ async fn answered(app: &Arc<App>, request: Request) -> Result<Response, Problem>
     let chat: Chat = read_json(app, request).await?;
     let (graph, method) = resolve(&app.engine, &chat.model)?;
     app.allow(Scope::Ask, Some(&graph))?;
-    let last = chat.messages.iter().rev().find(|m| m.role == "user");
-    let text = last.and_then(|message| message.content.as_ref());
-    let Some(text) = text.map(Content::text) else {
+    let said = chat.messages.iter().rev().filter(|m| m.role == "user");
+    let mut said = said.map(|message| message.content.as_ref().map(Content::text));
+    let Some(text) = said.next().flatten() else {
         return Err(Problem::bad_request(
             "no-question",
             "no message of the user has a text",
@@ -182,9 +187,20 @@ async fn answered(app: &Arc<App>, request: Request) -> Result<Response, Problem>
         graph: Some(graph),
         method: Some(method),
     };
+    // as far back as one may refer to the one before it
+    let mut earlier: Vec<String> = Vec::new();
+    for before in said.flatten().take(EARLIER) {
+        let last = earlier.last().map_or(&*asked.question.text, |t| t.as_str());
+        if !may_follow(last) {
+            break;
+        }
+        earlier.push(before.trim().to_owned());
+    }
     let deadline = app.deadline();
     let work = app.work_of(asked.graph.as_deref(), asked.method.as_deref());
     let job = move |app: &App| {
+        let mut asked = asked;
+        asked.question.follow = app.engine.followed(&asked, &earlier, deadline)?;
         let answer = (app.engine).ask(&asked, deadline, |_| ControlFlow::Continue(()))?;
         app.metrics.answer(&answer);
         Ok(answer)

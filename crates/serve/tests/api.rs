@@ -271,6 +271,57 @@ fn many_graphs_are_served_side_by_side() {
 }
 
 #[test]
+fn a_question_may_follow_another_at_every_door() {
+    let served = toy("");
+    let (stadium, capacity) = (
+        "Which stadium do the San Francisco Giants play in?",
+        "And what is its capacity?",
+    );
+    assert_eq!(served.get("/v1/methods").json()["follow"], true);
+    let first = served
+        .post("/v1/ask", &json!({ "question": stadium }))
+        .json();
+    let follow = json!({
+        "question": stadium,
+        "logical_form": first["logical_form"],
+        "answers": [{ "id": first["answers"][0]["id"], "name": first["answers"][0]["name"] }],
+    });
+    let body = json!({ "question": capacity, "follow": follow });
+    let then = served.post("/v1/ask", &body).json();
+    assert_eq!(then["carried"], "its = Oracle Park", "{then}");
+    let number = then["answers"][0]["name"].clone();
+    assert!(
+        number.as_str().is_some_and(|n| n.starts_with("41")),
+        "{then}"
+    );
+    let verified = served.post("/v1/verify", &json!({ "answer": then })).json();
+    assert_eq!(verified["holds"], true);
+
+    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+                       "params": { "name": "ask", "arguments": body } });
+    let told = served.post("/mcp", &call).json();
+    let answer = &told["result"]["structuredContent"];
+    assert_eq!(answer["answers"][0]["name"], number, "{told}");
+
+    let message = |role: &str, text: &str| json!({ "role": role, "content": text });
+    for stream in [false, true] {
+        let messages = json!([
+            message("user", stadium),
+            message("assistant", "Candlestick Park, as anybody may write here"),
+            message("user", capacity),
+        ]);
+        let body = json!({ "model": "wherefore", "messages": messages, "stream": stream });
+        let reply = served.post("/v1/chat/completions", &body);
+        assert!(reply.body.contains("its = Oracle Park"), "{}", reply.body);
+    }
+    let body = json!({ "question": capacity, "follow": { "answers": [] } });
+    assert_eq!(served.post("/v1/ask", &body).status, 400);
+    let body = json!({ "question": capacity, "follow": follow });
+    assert_eq!(served.post("/v1/link", &body).status, 400);
+    served.end();
+}
+
+#[test]
 fn openai_and_mcp_have_doors_of_their_own() {
     let served = toy("");
     let chat = |model: &str, stream: bool| {

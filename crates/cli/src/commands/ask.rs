@@ -8,9 +8,10 @@ use serde::Serialize;
 use wherefore::answer::{Answer, AnswerEntity, Status, Table, Trace};
 use wherefore::config::{LinkerConfig, OrganizerConfig, RetrieverConfig, SelectorConfig};
 use wherefore::retrieve::gnn2r::Explanation;
-use wherefore::verify::{Rules, SigningKey, seal};
-use wherefore::{Observer, PipelineConfig, Question, Stage};
+use wherefore::verify::{Rules, Saved, SigningKey, seal};
+use wherefore::{Follow, Observer, PipelineConfig, Question, Stage};
 
+use super::verify::MAX_ANSWER_BYTES;
 use super::{Wanted, config_for, pipeline_config, read_text};
 use crate::args::Ask;
 use crate::errors::{Exit, UserError};
@@ -39,6 +40,9 @@ pub(crate) fn run(args: &Ask, output: &Output) -> anyhow::Result<Exit> {
     question.reading = args.reading.map_or(0, |n| n as usize);
     question.precision = args.wished.precision;
     question.coverage = args.coverage;
+    if let Some(file) = &args.follow {
+        question.follow = Some(followed(file)?);
+    }
     // before the graph is opened: it may be large
     question.check()?;
     if args.sign.is_some() && !output.json {
@@ -165,6 +169,21 @@ fn short_of(top_k: Option<u32>, answer: &Answer) -> Option<String> {
     ))
 }
 
+/// What a saved answer says to the question after it.
+fn followed(file: &Path) -> anyhow::Result<Follow> {
+    let text = read_text(file, MAX_ANSWER_BYTES)?;
+    let unusable = |message: String| UserError {
+        code: "not-an-answer",
+        message,
+        hint: "save one with `wherefore ask GRAPH QUESTION --json > answer.json`".into(),
+    };
+    let saved = Saved::from_json(&text)
+        .map_err(|e| unusable(e.to_string()))
+        .with_context(|| format!("`{}` is not an answer", file.display()))?;
+    let nothing = || unusable(format!("`{}` answers nothing to follow", file.display()));
+    Ok(Follow::of(&saved.answer).ok_or_else(nothing)?)
+}
+
 fn question(args: &Ask) -> anyhow::Result<String> {
     if args.question == "-" {
         let text = read_text(Path::new("-"), 1 << 20)?;
@@ -228,7 +247,9 @@ pub(crate) fn written(answer: &Answer, output: &Output) -> String {
         .map_or_else(String::new, |trace| steps(trace, output));
     if answer.answers.is_empty() {
         let reason = answer.reason.as_deref().unwrap_or("nothing was found");
-        text += &format!("{} {}\n", output.bold("No answer:"), shown(reason));
+        let reason = shown(reason);
+        let carried = carried(answer);
+        text += &format!("{} {reason}{carried}\n", output.bold("No answer:"));
     } else {
         let some = &answer.answers[..answer.answers.len().min(SHOWN_ANSWERS)];
         text += &answers(some, output);
@@ -247,7 +268,9 @@ pub(crate) fn written(answer: &Answer, output: &Output) -> String {
         }
         if let Some((reading, form)) = answer.reading.as_ref().zip(answer.logical_form.as_ref()) {
             let form = output.dim(&shown(form));
-            text += &format!("\nread as {}\n        {form}\n", shown(reading));
+            let reading = shown(reading);
+            let carried = carried(answer);
+            text += &format!("\nread as {reading}{carried}\n        {form}\n");
         }
         if let Some(table) = &answer.table {
             text += &format!("\n{}", rows(table, output));
@@ -268,6 +291,12 @@ pub(crate) fn written(answer: &Answer, output: &Output) -> String {
     }
     text += &readings(answer, output);
     text + "\n" + &output.dim(&footer(answer)) + "\n"
+}
+
+/// What was taken over from the question before.
+fn carried(answer: &Answer) -> String {
+    let carried = answer.carried.as_ref();
+    carried.map_or_else(String::new, |carried| format!(" ({})", shown(carried)))
 }
 
 /// Words that were not used, and what else the question may mean.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use wherefore::answer::{Answer, Status};
-use wherefore::{Pipeline, PipelineConfig, Question};
+use wherefore::{Follow, Pipeline, PipelineConfig, Question};
 use wherefore_graph::{Graph, RelationId, Trust};
 
 use super::ask::written;
@@ -38,7 +38,7 @@ const MOST_WORDS: usize = 5;
 const SHOWN_TRIPLES: usize = 40;
 
 const HELP: &str = "\
-Ask anything about the graph, in plain English, or:
+Ask anything about the graph, in plain English, also after the last answer (`And its population?`), or:
   :why           all the evidence of the last answer
   :graph         what the graph holds; `:graph FOLDER` opens another
   :method        the methods; `:method NAME` changes it
@@ -96,12 +96,13 @@ fn served(args: &Demo) -> Serve {
     }
 }
 
-/// A graph, a method, and the last answer.
+/// A graph, a method, the last answer, and what the next question follows.
 struct Session {
     graph: Arc<dyn Graph>,
     method: String,
     pipeline: Pipeline,
     last: Option<Answer>,
+    follow: Option<Follow>,
 }
 
 impl Session {
@@ -114,6 +115,7 @@ impl Session {
             method: method.into(),
             pipeline: config.build()?,
             last: None,
+            follow: None,
         })
     }
 
@@ -149,7 +151,7 @@ impl Session {
     }
 
     fn ask(&mut self, question: &str, output: &Output) -> anyhow::Result<()> {
-        let question = Question::new(question);
+        let question = Question::new(question).after(self.follow.clone());
         let answer = self
             .pipeline
             .answer(&question, self.graph.as_ref(), &mut ())?;
@@ -157,6 +159,8 @@ impl Session {
             true => output.print_json(&answer)?,
             false => output.print(&written(&answer, output))?,
         }
+        // what was not answered is not followed
+        self.follow = Follow::of(&answer).or(self.follow.take());
         self.last = Some(answer);
         Ok(())
     }
@@ -205,6 +209,7 @@ impl Session {
         if !name.is_empty() {
             self.graph = Arc::from(open(name, Trust::Recorded)?);
             self.last = None;
+            self.follow = None;
         }
         let entities = counted(self.graph.entity_bound(), "entity", "entities");
         let mut relations = Vec::new();

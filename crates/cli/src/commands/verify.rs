@@ -14,7 +14,7 @@ use crate::open::open;
 use crate::output::{Arrows, Output, counted, shown};
 
 /// The largest answer that is read.
-const MAX_ANSWER_BYTES: u64 = 64 << 20;
+pub(super) const MAX_ANSWER_BYTES: u64 = 64 << 20;
 
 pub(crate) fn run(args: &Verify, output: &Output) -> anyhow::Result<Exit> {
     let path = args.answer.display();

@@ -40,6 +40,7 @@ impl Search<'_> {
     pub(super) fn anchors(&mut self, links: &[Link]) -> Result<Vec<Anchor>> {
         let mut found = Vec::new();
         self.name_anchors(links, &mut found)?;
+        self.referring_anchors(&mut found)?;
         self.within_reach = self.reach(&found)?;
         self.compare_steps(&found)?;
         self.phrase_anchors(&mut found)?;
@@ -55,6 +56,26 @@ impl Search<'_> {
         Ok(found)
     }
 
+    /// Words that stand for what was answered before.
+    fn referring_anchors(&mut self, found: &mut Vec<Anchor>) -> Result<()> {
+        let Some(referent) = self.referent.clone() else {
+            return Ok(());
+        };
+        for words in self.words.referring.clone() {
+            let Some(slots) = self.words.slots_of(words.0, words.1) else {
+                continue;
+            };
+            let node = self.arena.add(referent.clone())?;
+            found.push(Anchor {
+                slots,
+                words,
+                cat: Cat::set(node),
+                own: vec![(F::name, 1.0), (F::name_word, 1.0)],
+            });
+        }
+        Ok(())
+    }
+
     fn name_anchors(&mut self, links: &[Link], found: &mut Vec<Anchor>) -> Result<()> {
         let mut names: Vec<Named> = Vec::new();
         let n = self.words.all.len();
@@ -63,7 +84,8 @@ impl Search<'_> {
             for to in from + 1..=n.min(from + MAX_NAME) {
                 let words = &self.words.all[from..to];
                 let quoted = self.words.quoted.contains(&(from, to));
-                if !words.iter().all(|w| w.is_silent) || quoted {
+                let said = !words.iter().all(|w| w.is_silent) || quoted;
+                if said && !self.words.refers(from, to) {
                     spans.push((from, to, self.words.text_of(from, to)));
                 }
             }
@@ -118,6 +140,9 @@ impl Search<'_> {
                 continue;
             };
             let words = (first, last + 1);
+            if self.words.refers(first, last + 1) {
+                continue;
+            }
             self.linked.push(words);
             if first > last || names.iter().any(|n| n.words == words) {
                 continue;
@@ -675,7 +700,7 @@ impl Search<'_> {
                     Cat::Op(Op::Event) => {}
                     Cat::Op(_) | Cat::Superlative(..) => price = F::skip_operator,
                     Cat::Number(_) => price = F::skip_number,
-                    Cat::Set { node, .. } if matches!(self.arena.node(*node), Node::Ents(_)) => {
+                    Cat::Set { node, .. } if self.is_named(*node) || self.is_carried(*node) => {
                         named |= !(self.schema.is_untyped && is_doubtful(anchor))
                             || self.linked.contains(&anchor.words);
                         maybe_named = true;

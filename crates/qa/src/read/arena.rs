@@ -11,7 +11,7 @@ use wherefore_graph::{Deferred, Direction, EntityId, Graph, RelationId, Term, ed
 use super::phrases::Told;
 use super::schema::{ClassIx, Kind, Schema, Step, entity_kind, number_of, row};
 use crate::error::Result;
-use crate::logic::{Aggregate, Comparison, Operator};
+use crate::logic::{Aggregate, Comparison, Form, Operator};
 
 /// The number of a node.
 pub(super) type Id = u32;
@@ -65,6 +65,8 @@ pub(super) enum Ranked {
 pub(super) enum Node {
     /// These, sorted.
     Ents(Rc<[EntityId]>),
+    /// What was answered before.
+    Carried,
     /// What the noun at a slot means, of which the graph has no word.
     Whatever(u8),
     /// Whatever is of a class.
@@ -113,6 +115,8 @@ pub(super) struct Arena<'g> {
     meanings: Vec<Option<Meaning>>,
     edges: usize,
     most: Limits,
+    /// What was answered before, sorted, and as a form that stands below a set operator.
+    carried: (Rc<[EntityId]>, Form),
 }
 
 impl Measure {
@@ -147,7 +151,7 @@ impl<'g> Arena<'g> {
             }
         };
         match self.node(of) {
-            Node::Ents(_) | Node::Whatever(_) | Node::Const(_) => {}
+            Node::Ents(_) | Node::Carried | Node::Whatever(_) | Node::Const(_) => {}
             // a set of its own, like a class
             Node::Class(_) | Node::Side(..) => {}
             Node::Join(step, from) => {
@@ -210,7 +214,23 @@ impl<'g> Arena<'g> {
             meanings: Vec::new(),
             edges: 0,
             most: if graph.service().is_some() { FAR } else { HERE },
+            carried: (Rc::from([]), Form::Or(Vec::new())),
         }
+    }
+
+    /// Takes over what was answered before.
+    pub(super) fn carry(&mut self, members: Rc<[EntityId]>, form: Form) {
+        self.carried = (members, form);
+    }
+
+    /// What was answered before.
+    pub(super) fn carried_members(&self) -> &[EntityId] {
+        &self.carried.0
+    }
+
+    /// What was answered before, as a form.
+    pub(super) fn carried(&self) -> &Form {
+        &self.carried.1
     }
 
     pub(super) fn add(&mut self, node: Node) -> Result<Id> {
@@ -271,23 +291,8 @@ impl<'g> Arena<'g> {
         let of = |id: &Id| (self.types(*id), self.kind(*id));
         let none: Rc<[ClassIx]> = Rc::from([]);
         Ok(match node {
-            Node::Ents(all) => {
-                let mut found = Vec::new();
-                let some = &all[..all.len().min(TYPED)];
-                self.graph.prefetch(some, Direction::Outgoing)?;
-                for &entity in some {
-                    for class in self.schema.types_of(self.graph, entity)? {
-                        if !found.contains(&class) {
-                            found.push(class);
-                        }
-                    }
-                }
-                let kind = match all.first() {
-                    Some(&entity) => entity_kind(entity, self.graph)?,
-                    None => Kind::Thing,
-                };
-                (found.into(), kind)
-            }
+            Node::Ents(all) => self.typed_members(all)?,
+            Node::Carried => self.typed_members(&self.carried.0)?,
             Node::Whatever(_) => (none, Kind::Thing),
             Node::Class(class) => (Rc::from([*class]), Kind::Thing),
             Node::Side(relation, tails) => self.ends((*relation, *tails)),
@@ -318,6 +323,25 @@ impl<'g> Arena<'g> {
             }
             Node::Any(_) => (none, Kind::Text),
         })
+    }
+
+    /// The classes of some entities, and what they are.
+    fn typed_members(&self, all: &[EntityId]) -> Result<(Rc<[ClassIx]>, Kind)> {
+        let mut found = Vec::new();
+        let some = &all[..all.len().min(TYPED)];
+        self.graph.prefetch(some, Direction::Outgoing)?;
+        for &entity in some {
+            for class in self.schema.types_of(self.graph, entity)? {
+                if !found.contains(&class) {
+                    found.push(class);
+                }
+            }
+        }
+        let kind = match all.first() {
+            Some(&entity) => entity_kind(entity, self.graph)?,
+            None => Kind::Thing,
+        };
+        Ok((found.into(), kind))
     }
 
     fn ends(&self, step: Step) -> (Rc<[ClassIx]>, Kind) {
@@ -452,7 +476,7 @@ impl<'g> Arena<'g> {
     /// Whether a set comes from names of the question.
     fn is_grounded(&self, id: Id) -> bool {
         match *self.node(id) {
-            Node::Ents(_) => true,
+            Node::Ents(_) | Node::Carried => true,
             Node::Join(_, of) | Node::Except(of, _) => self.is_grounded(of),
             Node::Top(of, ..) | Node::Where(of, ..) | Node::Table(of, ..) => self.is_grounded(of),
             Node::And(a, b) => self.is_grounded(a) || self.is_grounded(b),
@@ -537,6 +561,7 @@ impl<'g> Arena<'g> {
         };
         Ok(match node {
             Node::Ents(all) => Meaning::Set(Rc::clone(all)),
+            Node::Carried => Meaning::Set(Rc::clone(&self.carried.0)),
             Node::Whatever(_) => Meaning::Unknown,
             Node::Class(class) => set(self.class(*class)?),
             Node::Side(relation, _) if self.schema.relation(*relation).count > self.most.side => {

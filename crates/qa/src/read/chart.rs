@@ -226,6 +226,8 @@ pub(super) struct Search<'g> {
     pub(super) linked: Vec<(usize, usize)>,
     /// Topics that the caller gives and that no word names.
     pub(super) given: Vec<EntityId>,
+    /// What words stand for that refer to the last answer.
+    pub(super) referent: Option<Node>,
     pub(super) until: Instant,
 }
 
@@ -279,6 +281,7 @@ impl<'g> Search<'g> {
             within_reach: None,
             linked: Vec::new(),
             given: Vec::new(),
+            referent: None,
             until: Instant::now() + time,
         }
     }
@@ -294,6 +297,7 @@ impl<'g> Search<'g> {
             derivation: Rc::new(Derivation {
                 parts: [None, None],
                 own: anchor.own.clone(),
+                anchor: Some((anchor.words, anchor.cat.clone())),
             }),
             words: anchor.words,
             is_headed: self.is_unnamed(&anchor.cat),
@@ -308,6 +312,7 @@ impl<'g> Search<'g> {
             derivation: Rc::new(Derivation {
                 parts: [Some(Rc::clone(&item.derivation)), None],
                 own,
+                anchor: None,
             }),
             skipped: item.skipped | 1 << slot,
             ..item.clone()
@@ -386,6 +391,7 @@ impl<'g> Search<'g> {
                         Some(Rc::clone(&b.derivation)),
                     ],
                     own,
+                    anchor: None,
                 }),
                 words: (a.words.0.min(b.words.0), a.words.1.max(b.words.1)),
                 is_headed: headed && is_set,
@@ -422,6 +428,7 @@ impl<'g> Search<'g> {
                 item.derivation = Rc::new(Derivation {
                     parts: [Some(Rc::clone(&item.derivation)), None],
                     own,
+                    anchor: None,
                 });
             }
             kept.push(item);
@@ -469,6 +476,7 @@ impl<'g> Search<'g> {
                     derivation: Rc::new(Derivation {
                         parts: [Some(Rc::clone(&item.derivation)), None],
                         own,
+                        anchor: None,
                     }),
                     skipped: item.skipped,
                 });

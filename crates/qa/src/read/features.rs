@@ -4,6 +4,8 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::OnceLock;
 
+use super::chart::Cat;
+
 /// Declares features with their names.
 macro_rules! features {
     ($($name:ident),+ $(,)?) => {
@@ -149,6 +151,8 @@ fn values(table: toml::Table) -> Result<Vec<f32>, String> {
 pub(super) struct Derivation {
     pub(super) parts: [Option<Rc<Derivation>>; 2],
     pub(super) own: Vec<(Feature, f32)>,
+    /// The words from, to, that stand for a part by themselves, and the part.
+    pub(super) anchor: Option<((usize, usize), Cat)>,
 }
 
 impl Derivation {
@@ -203,11 +207,13 @@ mod tests {
             Some(Rc::new(Derivation {
                 parts: [None, None],
                 own: vec![(f, v)],
+                anchor: None,
             }))
         };
         let whole = Derivation {
             parts: [leaf(Feature::name, 1.0), leaf(Feature::bridge, 0.5)],
             own: vec![(Feature::bridge, 0.25)],
+            anchor: None,
         };
         let sum = whole.features();
         assert_eq!(sum[Feature::bridge as usize], 0.75);

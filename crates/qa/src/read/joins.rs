@@ -89,7 +89,8 @@ impl Search<'_> {
             if !relation_first && apart {
                 own.push((F::join_apart, 1.0));
             }
-            if !relation_first && gap != Gap::Of && !self.is_named(node) && !self.is_class(node) {
+            let is_short = self.is_named(node) || self.is_class(node) || self.is_carried(node);
+            if !relation_first && gap != Gap::Of && !is_short {
                 own.push((F::join_after_phrase, 1.0));
             }
             if self.arena.last_step(node) == Some((relation, !forward)) {

@@ -46,6 +46,7 @@ struct File {
     difference: Vec<String>,
     percentage: Vec<String>,
     idle: Vec<String>,
+    follow: FollowWords,
     between: Between,
     aggregates: Aggregates,
     logic: Logic,
@@ -65,6 +66,33 @@ struct File {
 struct Named {
     have: Vec<String>,
     led_to_by: Vec<String>,
+}
+
+/// Words of a question that follows another.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FollowWords {
+    /// What it may begin with.
+    pub(super) joined: HashSet<String>,
+    /// What begins one that says a part of the last one anew.
+    pub(super) about: Vec<String>,
+    /// Words for one thing that was answered, and for several.
+    pub(super) one: HashSet<String>,
+    pub(super) many: HashSet<String>,
+    pub(super) place: HashSet<String>,
+    pub(super) own_one: HashSet<String>,
+    pub(super) own_many: HashSet<String>,
+    /// Those that may stand before a noun.
+    pub(super) pointing: HashSet<String>,
+    /// What follows them where they begin a clause.
+    pub(super) clauses: HashSet<String>,
+    /// What stands for a noun after them.
+    pub(super) ones: HashSet<String>,
+    pub(super) pairs: HashSet<String>,
+    /// After these `there` says only that something is.
+    pub(super) being: HashSet<String>,
+    /// What is put in where nothing stands for what was answered.
+    pub(super) left_out: String,
 }
 
 #[derive(Deserialize)]
@@ -231,6 +259,7 @@ pub(super) struct Lang {
     /// What relations to ages are called.
     pub(super) ages: HashSet<String>,
     pub(super) values: HashSet<String>,
+    pub(super) follow: FollowWords,
     /// Phrases by their first word.
     phrases: HashMap<String, Vec<(Vec<String>, Op)>>,
     /// Stems of what each degree measures.
@@ -299,6 +328,7 @@ impl Lang {
             years: file.years.iter().map(|w| stem(w).into_owned()).collect(),
             ages: file.ages.iter().map(|w| stem(w).into_owned()).collect(),
             values: file.values.iter().map(|w| stem(w).into_owned()).collect(),
+            follow: file.follow,
             phrases: HashMap::new(),
             measures: Vec::new(),
             groups: HashMap::new(),

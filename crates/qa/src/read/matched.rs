@@ -98,8 +98,10 @@ impl Search<'_> {
     /// Compares the question, but for its names, with each step.
     pub(super) fn compare_steps(&mut self, found: &[Anchor]) -> Result<()> {
         for anchor in found {
+            let (from, to) = anchor.words;
             if matches!(&anchor.cat, Cat::Set { node, .. } if self.is_named(*node))
                 && !is_doubtful(anchor)
+                || self.words.refers(from, to)
             {
                 self.named[anchor.words.0..anchor.words.1].fill(true);
             }
@@ -267,7 +269,11 @@ impl Search<'_> {
     fn add(&self, reading: &mut Reading, own: Own) {
         reading.score += self.weigh(&own);
         let parts = [Some(Rc::clone(&reading.derivation)), None];
-        reading.derivation = Rc::new(Derivation { parts, own });
+        reading.derivation = Rc::new(Derivation {
+            parts,
+            own,
+            anchor: None,
+        });
     }
 
     /// The vector of a question in which names are marked; kept, for the things of one name give
@@ -462,12 +468,22 @@ impl Search<'_> {
                 node
             }
         };
+        let leaf = |name: Option<&(&Around<'_>, &Fit)>| {
+            name.map(|(around, _)| {
+                Rc::new(Derivation {
+                    parts: [None, None],
+                    own: Vec::new(),
+                    anchor: Some((around.anchor.words, around.anchor.cat.clone())),
+                })
+            })
+        };
         readings.push(Reading {
             node,
             score: self.weigh(&own),
             derivation: Rc::new(Derivation {
-                parts: [None, None],
+                parts: [leaf(names.first()), leaf(names.get(1))],
                 own,
+                anchor: None,
             }),
             skipped,
         });

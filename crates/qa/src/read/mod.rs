@@ -10,6 +10,7 @@ mod close;
 mod far;
 mod features;
 mod fit;
+mod follow;
 mod joins;
 mod kept;
 mod lang;
@@ -24,10 +25,12 @@ mod phrases;
 mod rules;
 mod schema;
 mod tokens;
+mod understood;
 mod unnamed;
 mod ways;
 mod write;
 
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -39,6 +42,8 @@ use self::chart::{Reading, Search};
 use self::features::Feature;
 pub use self::features::Weights;
 pub use self::fit::{Candidate, Example, Fitting, fit};
+pub use self::follow::may_follow;
+pub(crate) use self::follow::{Following, follow};
 pub use self::kept::LearnedPhrases;
 use self::lang::{Op, english};
 pub use self::learn::{Asked, Learning};
@@ -48,6 +53,7 @@ use self::phrases::Phrases;
 use self::schema::Schema;
 pub(crate) use self::schema::by_relation;
 use self::tokens::{MAX_SLOTS, Phrase, Words};
+pub(crate) use self::understood::Understood;
 use crate::at_hand::with_rows_at_hand;
 use crate::error::{Error, Result};
 use crate::link::Link;
@@ -131,6 +137,8 @@ pub struct Proposal {
     pub unused: Vec<String>,
     /// Words of little meaning that no part of it accounts for.
     pub passed_over: Vec<String>,
+    /// What the words stand for, in their order.
+    pub(crate) understood: Vec<Understood>,
     /// What it was weighed by.
     pub features: Vec<f32>,
     /// The phrases of the steps that it takes, by their numbers.
@@ -140,6 +148,22 @@ pub struct Proposal {
 }
 
 impl Proposal {
+    /// A form that no words were weighed for.
+    fn of(form: Form, came: Came) -> Self {
+        Self {
+            form,
+            score: 0.0,
+            came,
+            number: 1,
+            unused: Vec::new(),
+            passed_over: Vec::new(),
+            understood: Vec::new(),
+            features: vec![0.0; features::NAMES.len()],
+            phrases: Vec::new(),
+            question: Arc::from([]),
+        }
+    }
+
     /// Whether it comes to an answer: not to nothing, and not to the names of the question.
     pub fn is_answer(&self) -> bool {
         let nothing = match &self.came {
@@ -232,12 +256,31 @@ fn read_once(
     weights: &Weights,
     time: Duration,
 ) -> Result<Vec<Proposal>> {
-    let lang = english();
-    let words = Words::new(&question.text, lang);
+    let words = Words::new(&question.text, english());
+    read_words(words, links, None, graph, known, weights, time)
+}
+
+/// What words of a question stand for that refer to the last answer: the node, and its members and
+/// form where it is [`Node::Carried`].
+type Carried = (Node, Rc<[EntityId]>, Form);
+
+fn read_words(
+    words: Words,
+    links: &[Link],
+    carried: Option<Carried>,
+    graph: &dyn Graph,
+    known: &Known,
+    weights: &Weights,
+    time: Duration,
+) -> Result<Vec<Proposal>> {
     if words.slots.len() > MAX_SLOTS || words.slots.is_empty() {
         return Ok(Vec::new());
     }
-    let mut search = Search::new(graph, known, lang, weights, words, time);
+    let mut search = Search::new(graph, known, english(), weights, words, time);
+    if let Some((node, members, form)) = carried {
+        search.arena.carry(members, form);
+        search.referent = Some(node);
+    }
     let anchors = search.anchors(links)?;
     let readings = search.readings(&anchors)?;
     let asked: Arc<[f32]> = Arc::from(&*search.question);
@@ -307,6 +350,7 @@ fn proposal(
         number,
         unused,
         passed_over,
+        understood: search.understood(reading)?,
         features,
         phrases: search.phrases_of(reading.node),
         question: Arc::clone(question),

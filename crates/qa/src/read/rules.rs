@@ -570,6 +570,11 @@ impl Search<'_> {
         matches!(self.arena.node(node), Node::Ents(_))
     }
 
+    /// Whether a set is what was answered before.
+    pub(super) fn is_carried(&self, node: Id) -> bool {
+        matches!(self.arena.node(node), Node::Carried)
+    }
+
     /// Whether a condition can say something of a set: it chooses among things, or the question is
     /// whether a name meets it.
     pub(super) fn may_choose(&self, node: Id) -> bool {

@@ -38,11 +38,19 @@ pub(super) struct Words {
     pub(super) slots: Vec<usize>,
     /// Quoted parts: words from, to.
     pub(super) quoted: Vec<(usize, usize)>,
+    /// Words that stand for what was answered before: from, to.
+    pub(super) referring: Vec<(usize, usize)>,
 }
 
 impl Words {
     pub(super) fn new(text: &str, lang: &Lang) -> Self {
+        Self::referring(text, lang, &[])
+    }
+
+    /// The words of a text in which some stand for what was answered before.
+    pub(super) fn referring(text: &str, lang: &Lang, referring: &[(usize, usize)]) -> Self {
         let mut words = Self {
+            referring: referring.to_vec(),
             text: text.to_owned(),
             all: Vec::new(),
             phrases: Vec::new(),
@@ -67,6 +75,12 @@ impl Words {
             for (length, op) in lang.operators(&lower[from..]) {
                 let to = from + length;
                 phrases.push(Phrase { from, to, op });
+            }
+        }
+        phrases.retain(|p: &Phrase| !words.refers(p.from, p.to));
+        for &(from, _) in referring {
+            if let Some(word) = words.all.get_mut(from) {
+                word.is_silent = false;
             }
         }
         // `at least` has nothing to do with `least`
@@ -100,6 +114,11 @@ impl Words {
             })
             .collect();
         words
+    }
+
+    /// Whether any word of a range stands for what was answered before.
+    pub(super) fn refers(&self, from: usize, to: usize) -> bool {
+        self.referring.iter().any(|r| r.0 < to && from < r.1)
     }
 
     fn read_quotes(&mut self) {

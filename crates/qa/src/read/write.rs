@@ -46,6 +46,7 @@ fn extreme(greatest: bool) -> Extreme {
 fn set(arena: &Arena<'_>, id: Id) -> Result<Form> {
     Ok(match arena.node(id) {
         Node::Ents(all) => entities(arena, all)?,
+        Node::Carried => arena.carried().clone(),
         // no reading is left with one
         Node::Whatever(_) => Form::Or(Vec::new()),
         Node::Class(class) => Form::And(class_names(arena, *class)?),

@@ -58,8 +58,12 @@ pub struct ScoredTriples {
     pub notes: Vec<String>,
     /// Words of the question that the method passed over.
     pub unused: Vec<String>,
+    /// What its words stand for.
+    pub words: Vec<crate::answer::WordMeaning>,
     /// Other ways to read the question.
     pub alternatives: Vec<crate::answer::Alternative>,
+    /// What was taken over from the last question, in plain English.
+    pub carried: Option<String>,
     /// Why nothing was looked for, where the question says what the method does not read.
     pub refused: Option<(Refusal, String)>,
     /// Other readings that the promised coverage takes in, by their numbers.
@@ -150,6 +154,11 @@ pub trait Retriever: Send + Sync {
     /// Whether there is nothing to do where the question names no entity of the graph.
     fn needs_links(&self) -> bool {
         true
+    }
+
+    /// Whether a question is read after the one before it.
+    fn follows(&self) -> bool {
+        false
     }
 
     /// Scores the neighbourhood of the links. An empty subgraph is legal.

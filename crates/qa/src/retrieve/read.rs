@@ -9,7 +9,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use wherefore_graph::{EntityId, Graph};
@@ -17,14 +17,14 @@ use wherefore_model::{Encoder, encode};
 
 use super::running::{Candidate, Running};
 use super::{Retriever, ScoredTriples};
-use crate::answer::{Alternative, Refusal};
+use crate::answer::{Alternative, Refusal, WordMeaning};
 use crate::at_hand::with_rows_at_hand;
 use crate::conformal::{Conformal, MOST_READINGS};
 use crate::error::{Error, Result};
 use crate::link::Link;
 use crate::per_graph::PerGraph;
 use crate::question::Question;
-use crate::read::{Known, LearnedPhrases, Proposal, Weights, by_relation, read};
+use crate::read::{Following, Known, LearnedPhrases, Proposal, Weights, by_relation, follow, read};
 
 /// β: how much a better score speaks for a reading.
 const SHARPNESS: f32 = 1.0;
@@ -199,6 +199,41 @@ impl Read {
         Duration::from_millis(self.config.time_limit_ms)
     }
 
+    /// Readings of the question, and what was taken over from the one before it.
+    fn readings(
+        &self,
+        question: &Question,
+        links: &[Link],
+        graph: &dyn Graph,
+        known: &Known,
+    ) -> Result<Following> {
+        let begun = Instant::now();
+        let topics = || links.iter().map(|link| link.entity).collect();
+        if let Some(last) = &question.follow
+            && let Some(mut found) = follow(
+                question,
+                last,
+                links,
+                graph,
+                known,
+                &self.weights,
+                self.time(),
+            )?
+        {
+            if found.carried.is_none() {
+                found.topics = topics();
+            }
+            return Ok(found);
+        }
+        let left = self.time().saturating_sub(begun.elapsed());
+        let readings = read(question, links, graph, known, &self.weights, left)?;
+        Ok(Following {
+            readings,
+            carried: None,
+            topics: topics(),
+        })
+    }
+
     /// The first readings that come to different things, each with its share of them all.
     pub fn shares(
         &self,
@@ -238,6 +273,10 @@ impl Retriever for Read {
         false
     }
 
+    fn follows(&self) -> bool {
+        true
+    }
+
     fn retrieve(
         &self,
         question: &Question,
@@ -246,8 +285,11 @@ impl Retriever for Read {
     ) -> Result<ScoredTriples> {
         let known = self.known(graph)?;
         let time = self.time();
-        let readings = read(question, links, graph, &known, &self.weights, time)?;
-        let topics: Vec<EntityId> = links.iter().map(|link| link.entity).collect();
+        let Following {
+            readings,
+            carried,
+            topics,
+        } = self.readings(question, links, graph, &known)?;
         let wanted = question.reading.max(1) - 1;
         let distinct = distinct(&readings);
         let within = match question.coverage {
@@ -267,6 +309,8 @@ impl Retriever for Read {
         let Some(chosen) = chosen else {
             return Ok(ScoredTriples {
                 within,
+                carried,
+                words: words(readings.first(), &question.text, graph)?,
                 ..self.refused(&readings, false, &topics, graph)?
             });
         };
@@ -282,8 +326,14 @@ impl Retriever for Read {
         };
         let mut scored = running.first([Ok(candidate)], &topics, graph)?;
         if scored.form.is_none() {
-            return self.refused(&readings, scored.is_spent, &topics, graph);
+            return Ok(ScoredTriples {
+                carried,
+                words: words(readings.first(), &question.text, graph)?,
+                ..self.refused(&readings, scored.is_spent, &topics, graph)?
+            });
         }
+        scored.carried = carried;
+        scored.words = words(Some(chosen), &question.text, graph)?;
         let others = (readings.iter()).filter(|r| r.came != chosen.came && r.unused.is_empty());
         scored.alternatives = alternatives(others, &distinct, graph)?;
         scored.within = within;
@@ -299,6 +349,16 @@ impl Retriever for Read {
         ];
         Ok(scored)
     }
+}
+
+/// What the words of a question stand for in a reading.
+fn words(
+    reading: Option<&Proposal>,
+    question: &str,
+    graph: &dyn Graph,
+) -> Result<Vec<WordMeaning>> {
+    let understood = reading.iter().flat_map(|r| &r.understood);
+    understood.map(|u| u.told(question, graph)).collect()
 }
 
 /// How much of all that the readings come to a reading has.

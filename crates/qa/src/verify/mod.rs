@@ -18,7 +18,7 @@
 //! and that the graph states what it rests on.
 
 pub(crate) mod computed;
-mod names;
+pub(crate) mod names;
 mod prose;
 mod seal;
 mod settle;

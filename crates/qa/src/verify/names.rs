@@ -42,7 +42,7 @@ impl<'a> Names<'a> {
 
 /// The entities of this identity. What is not filed under its identity, such as a literal, is
 /// looked for by its name.
-pub(super) fn entities_with_id(id: &str, name: &str, graph: &dyn Graph) -> Result<Vec<EntityId>> {
+pub(crate) fn entities_with_id(id: &str, name: &str, graph: &dyn Graph) -> Result<Vec<EntityId>> {
     let mut found = Vec::new();
     for text in [id, name] {
         for entity in graph.entities_named(text, NameMatch::Exact)? {

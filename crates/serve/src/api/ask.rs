@@ -8,8 +8,8 @@ use axum::response::Response;
 use serde::Deserialize;
 use serde_json::json;
 use tokio::sync::mpsc;
-use wherefore::Question;
 use wherefore::verify::Saved;
+use wherefore::{Follow, Question};
 
 use super::stream::{Frames, event};
 use super::{in_range, json_bytes, read_json, read_query, to_json};
@@ -38,6 +38,8 @@ struct AskBody {
     precision: Option<f32>,
     #[serde(default)]
     coverage: Option<f32>,
+    #[serde(default)]
+    follow: Option<Follow>,
     #[serde(default)]
     stream: bool,
     #[serde(default)]
@@ -74,6 +76,7 @@ impl AskBody {
         question.reading = self.reading;
         question.precision = self.precision;
         question.coverage = self.coverage;
+        question.follow.clone_from(&self.follow);
         app.check_question(&question)?;
         let graph = app.engine.graph(self.graph.as_deref())?;
         graph.pipeline(self.method.as_deref())?;
@@ -192,6 +195,7 @@ pub(super) async fn link(
         ("top_k", body.top_k.is_some()),
         ("precision", body.precision.is_some()),
         ("coverage", body.coverage.is_some()),
+        ("follow", body.follow.is_some()),
     ])?;
     let asked = body.asked(&app)?;
     let job = move |app: &App| Ok(to_json(&app.engine.link(&asked)?));

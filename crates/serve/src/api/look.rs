@@ -107,7 +107,7 @@ pub(super) async fn methods(State(app): State<Arc<App>>) -> Response {
             })
         })
         .collect();
-    json(&json!({ "methods": methods }))
+    json(&json!({ "methods": methods, "follow": true }))
 }
 
 pub(super) async fn relations(

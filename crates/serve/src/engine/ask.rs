@@ -8,7 +8,7 @@ use wherefore::answer::{Answer, Retrieved};
 use wherefore::graph::Graph;
 use wherefore::link::{Linker, LinkingReport};
 use wherefore::verify::{Saved, Verification, link_reports, seal, verify_saved};
-use wherefore::{Observer, Question, Stage};
+use wherefore::{Follow, Observer, Question, Stage};
 
 use super::Engine;
 use crate::engine::overhear::overhearing;
@@ -65,6 +65,40 @@ impl Engine {
         answer.notes = teller.notes;
         answer.seal = Some(seal(&answer, &*graph, self.signer.as_ref()));
         Ok(answer)
+    }
+
+    /// What a question follows after earlier ones, the newest first: they are asked again, where the
+    /// method reads one question after another. One that fails is passed over.
+    pub(crate) fn followed(
+        &self,
+        asked: &Asked,
+        earlier: &[String],
+        deadline: Instant,
+    ) -> Result<Option<Follow>, Problem> {
+        let served = self.graph(asked.graph.as_deref())?;
+        let pipeline = served.pipeline(asked.method.as_deref())?;
+        if earlier.is_empty() || !pipeline.retriever.follows() {
+            return Ok(None);
+        }
+        let graph = served.current()?;
+        let listen = move |_: &str| match Instant::now() > deadline {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        };
+        let mut follow = None;
+        for text in earlier.iter().rev() {
+            if Instant::now() > deadline {
+                break;
+            }
+            let question = Question::new(text).after(follow.clone());
+            let answer = overhearing(deadline, listen, || {
+                pipeline.answer(&question, &*graph, &mut ())
+            });
+            if let Ok(answer) = answer {
+                follow = Follow::of(&answer).or(follow);
+            }
+        }
+        Ok(follow)
     }
 
     /// Scored evidence only. `top_k` asks for the best triples instead of the selector's choice.
