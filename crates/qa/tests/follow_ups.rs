@@ -30,7 +30,7 @@ static WORLD: LazyLock<(tempfile::TempDir, Store)> = LazyLock::new(|| {
         &|_| {},
     )
     .unwrap();
-    let store = Store::open(&folder.path().join("world")).unwrap();
+    let store = Store::open(folder.path().join("world")).unwrap();
     (folder, store)
 });
 
