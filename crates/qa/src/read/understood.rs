@@ -138,13 +138,7 @@ impl Search<'_> {
                     let kind = self.arena.kind(*node);
                     Some(Meant::Named(Rc::clone(all), kind))
                 }
-                Node::Carried => {
-                    let mut names = Vec::new();
-                    if let Node::Carried = self.arena.node(*node) {
-                        names.extend(self.carried_names()?);
-                    }
-                    Some(Meant::Carried(names.join(", ")))
-                }
+                Node::Carried => Some(Meant::Carried(self.carried_names()?.join(", "))),
                 Node::Class(class) => {
                     Some(Meant::Class(self.schema.classes[*class as usize].entity))
                 }

@@ -209,7 +209,9 @@ impl Read {
     ) -> Result<Following> {
         let begun = Instant::now();
         let topics = || links.iter().map(|link| link.entity).collect();
-        if let Some(last) = &question.follow
+        // whoever says what the question is about needs no other question for it
+        if question.topics.is_empty()
+            && let Some(last) = &question.follow
             && let Some(mut found) = follow(
                 question,
                 last,

@@ -215,7 +215,7 @@ impl Follower<'_> {
         }
         // the last name and number, and the first of all else
         let place = |at: &At| match part {
-            Part::Name(..) | Part::Number => last.words.all.len() - at.words.0,
+            Part::Name(..) | Part::Number => last.words.all.len() - at.words.1,
             _ => at.words.0,
         };
         let longest = |at: &At| std::cmp::Reverse(at.words.1 - at.words.0);
