@@ -290,15 +290,16 @@ pub(crate) struct Wished {
 
 /// Build a graph folder from files
 ///
-/// Reads N-Triples, N-Quads, Turtle, TriG, RDF/XML, JSON-LD, TSV, CSV, `head|relation|tail` lines
-/// and JSON lines, plain or packed with gzip, zstd or xz. The folder appears when all is done; a
-/// graph that is replaced stays whole until then.
+/// Reads N-Triples, N-Quads, Turtle, TriG, RDF/XML, JSON-LD, TSV, CSV, `head|relation|tail` lines,
+/// JSON lines and JSON arrays, plain or packed with gzip, zstd or xz. The folder appears when all is
+/// done; a graph that is replaced stays whole until then.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   wherefore load movies.nt.gz --out movies
   wherefore load kb.txt --format pipe --out metaqa
   wherefore load train.txt valid.txt --names entity_names.tsv --out fb15k
+  wherefore load staff.csv --wide --split ';' --out company
   zcat dump.nq.gz | wherefore load - --format nq --memory 8G --out dump")]
 pub(crate) struct Load {
     /// Files to load together, or `-` for standard input
@@ -310,7 +311,8 @@ pub(crate) struct Load {
     /// Put the new graph into the place of the one that is there
     #[arg(long)]
     pub(crate) replace: bool,
-    /// The format, where names do not tell: nt, nq, ttl, trig, rdf, jsonld, tsv, csv, pipe, jsonl
+    /// The format, where names do not tell: nt, nq, ttl, trig, rdf, jsonld, tsv, csv, pipe, jsonl,
+    /// json
     #[arg(long, value_parser = crate::commands::load::parse_format)]
     pub(crate) format: Option<wherefore_graph::Format>,
     /// Columns of a table that hold head, relation and tail, by number or header name
@@ -319,6 +321,17 @@ pub(crate) struct Load {
     /// Make numbers, dates and quoted texts among a table's tails literals instead of names
     #[arg(long)]
     pub(crate) typed: bool,
+    /// A table, or JSON, in which each row is one thing and its columns are relations; numbers and
+    /// dates become literals
+    #[arg(long, conflicts_with_all = ["columns", "typed"])]
+    pub(crate) wide: bool,
+    /// With `--wide`: the column that names the thing, by number or header name; the first if none
+    /// is given
+    #[arg(long, value_name = "COLUMN", requires = "wide")]
+    pub(crate) name_column: Option<String>,
+    /// With `--wide`: what stands between several values in one cell
+    #[arg(long, value_name = "SEPARATOR", requires = "wide")]
+    pub(crate) split: Option<String>,
     /// A predicate that gives labels, before rdfs:label, skos:prefLabel, schema:name and foaf:name;
     /// repeatable
     #[arg(long = "label", value_name = "PREDICATE")]
@@ -390,6 +403,10 @@ pub(crate) struct Index {
 pub(crate) struct Info {
     /// A graph folder made by `wherefore load`, or a built-in sample: `@world`, `@toy`
     pub(crate) graph: PathBuf,
+    /// Show instead what it speaks of: its classes, and which relations join them; of a SPARQL
+    /// service too
+    #[arg(long, conflicts_with = "check")]
+    pub(crate) schema: bool,
     /// Read all files, the change log and the index, and verify their checksums
     #[arg(long)]
     pub(crate) check: bool,
@@ -399,26 +416,36 @@ pub(crate) struct Info {
     /// Show all relations
     #[arg(long, conflicts_with = "relations")]
     pub(crate) all: bool,
+    #[command(flatten)]
+    pub(crate) consent: Consent,
 }
 
-/// Run a SPARQL 1.1 query over a graph
+/// Run a SPARQL 1.1 query over a graph, or write the one that answers a question
 ///
 /// Names that are not IRIs are written `<name:Forrest%20Gump>`, or `:starred_actors` for short.
-/// `ASK` that finds nothing ends with exit status 1.
+/// `ASK` that finds nothing ends with exit status 1, and so does a question that is refused.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   wherefore sparql movies 'SELECT ?film WHERE { ?film :directed_by <name:Robert%20Zemeckis> }'
-  wherefore sparql movies --file query.rq --results csv > films.csv")]
+  wherefore sparql movies --file query.rq --results csv > films.csv
+  wherefore sparql movies --question 'who directed The Matrix?'
+  wherefore sparql movies --question 'who directed The Matrix?' --run")]
 pub(crate) struct Sparql {
     /// A graph folder made by `wherefore load`, or a built-in sample: `@world`, `@toy`
     pub(crate) graph: PathBuf,
     /// The query, or `-` to read it from standard input
-    #[arg(required_unless_present = "file")]
+    #[arg(required_unless_present_any = ["file", "question"])]
     pub(crate) query: Option<String>,
     /// Read the query from a file
     #[arg(long, value_name = "FILE", conflicts_with = "query")]
     pub(crate) file: Option<PathBuf>,
+    /// Print the query that answers this question
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["query", "file"])]
+    pub(crate) question: Option<String>,
+    /// With `--question`: run the query instead of printing it
+    #[arg(long, requires = "question", conflicts_with_all = ["query", "file"])]
+    pub(crate) run: bool,
     /// How results are written; a table unless `--json` is given
     #[arg(long, value_name = "FORMAT")]
     pub(crate) results: Option<crate::commands::sparql::Results>,
@@ -971,6 +998,10 @@ pub(crate) struct Serve {
     /// Keep thumbs up and down as question files in this folder
     #[arg(long, value_name = "FOLDER")]
     pub(crate) feedback: Option<PathBuf>,
+    /// Load graphs that are sent over HTTP into this folder, and serve those that lie there. Without
+    /// it, only this machine may send some, and they go when the server ends
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) loads: Option<PathBuf>,
     /// Threads that answer questions; 0 means one for each core
     #[arg(long, value_name = "N")]
     pub(crate) workers: Option<usize>,

@@ -73,6 +73,8 @@ fn help_texts() {
     assert_shown!("help_ask", run(&["ask", "--help"]));
     assert_shown!("help_verify", run(&["verify", "--help"]));
     assert_shown!("help_index", run(&["index", "--help"]));
+    assert_shown!("help_load", run(&["load", "--help"]));
+    assert_shown!("help_sparql", run(&["sparql", "--help"]));
 }
 
 #[test]
@@ -566,4 +568,59 @@ fn ask_takes_the_words_of_an_alias_file() {
     assert!(text.contains("Oracle Park"), "{text}");
     let output = run(&["ask", "@toy", question, "--aliases", "no-such.tsv"]);
     assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn a_question_is_written_as_a_query_or_run_as_one() {
+    let query = run(&["sparql", "@toy", "--question", PLAY]);
+    assert_shown!("sparql_question", query);
+    assert_shown!(
+        "sparql_question_json",
+        run(&["sparql", "@toy", "--question", PLAY, "--json"])
+    );
+    let by_hand = String::from_utf8(query.stdout).unwrap();
+    let rows = run(&["sparql", "@toy", &by_hand, "--results", "csv"]);
+    assert_eq!(
+        String::from_utf8(rows.stdout.clone()).unwrap(),
+        "x\r\nname:Oracle%20Park\r\n"
+    );
+    let at_once = [
+        "sparql",
+        "@toy",
+        "--question",
+        PLAY,
+        "--run",
+        "--results",
+        "csv",
+    ];
+    assert_eq!(run(&at_once).stdout, rows.stdout);
+    let refused = ["sparql", "@toy", "--question", "Who wrote Hamlet?"];
+    assert_shown!("sparql_question_refused", run(&refused));
+    let refused = run(&[&refused[..], &["--json"]].concat());
+    let told: serde_json::Value = serde_json::from_slice(&refused.stdout).unwrap();
+    assert!(
+        told["query"].is_null() && told["refusal"].is_string(),
+        "{told}"
+    );
+    assert_eq!(refused.status.code(), Some(1));
+    for wrong in [&["ASK {}", "--question", "x"][..], &["ASK {}", "--run"]] {
+        let ended = run(&[&["sparql", "@toy"][..], wrong].concat());
+        assert_eq!(ended.status.code(), Some(2), "{wrong:?}");
+    }
+}
+
+#[test]
+fn what_is_served_is_told_apart_by_name_and_method() {
+    let told = |args: &[&str]| {
+        let ended = run(&[&["serve"][..], args].concat());
+        assert_eq!(ended.status.code(), Some(2));
+        String::from_utf8(ended.stderr).unwrap()
+    };
+    let twice = told(&["--graph", "a/films", "--graph", "b/films"]);
+    assert!(
+        twice.contains("hint: name one of them: `--graph films2=b/films`"),
+        "{twice}"
+    );
+    let unknown = told(&["--graph", "@toy", "--method", "guess"]);
+    assert!(unknown.contains("possible values: auto, read"), "{unknown}");
 }

@@ -43,7 +43,7 @@ pub use graph::{
 pub use load::file::FileInfo;
 pub use load::{
     Format, Input, LEAST_MEMORY, LoadOptions, LoadProgress, LoadReport, LoadStep, Mistake,
-    TableOptions, load,
+    TableOptions, Wide, load,
 };
 pub use manifest::Counts;
 pub use mapped::Mapped;

@@ -122,7 +122,7 @@ proptest! {
         let dir = tempfile::tempdir().unwrap();
         let text: String = rows.iter().map(|(h, r, t)| format!("{h}\t{r}\t{t}\n")).collect();
         // where the columns are said, a first line `h r o` is a triple and not a header
-        let table = TableOptions { columns: Some(["1", "2", "3"].map(str::to_owned)), typed: false };
+        let table = TableOptions { columns: Some(["1", "2", "3"].map(str::to_owned)), ..TableOptions::default() };
         let options = LoadOptions { table, ..LoadOptions::default() };
         let report = load_text(dir.path(), "g.tsv", text.as_bytes(), &options).unwrap();
         let want: BTreeSet<Named> = rows
@@ -374,7 +374,7 @@ fn every_format_and_compression_gives_the_same_graph() {
     let typed = LoadOptions {
         table: TableOptions {
             typed: true,
-            columns: None,
+            ..TableOptions::default()
         },
         ..LoadOptions::default()
     };

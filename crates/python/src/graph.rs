@@ -422,7 +422,11 @@ pub(crate) fn load(
     };
     let options = LoadOptions {
         format,
-        table: TableOptions { columns, typed },
+        table: TableOptions {
+            columns,
+            typed,
+            ..TableOptions::default()
+        },
         replace,
         ..LoadOptions::default()
     };

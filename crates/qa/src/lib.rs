@@ -34,5 +34,6 @@ pub use config::PipelineConfig;
 pub use error::{Error, Result, graph_code};
 pub use pipeline::{Observer, Pipeline, Stage};
 pub use question::{Carried, Follow, MAX_CARRIED, MAX_QUESTION_BYTES, Question};
+pub use read::overview as schema;
 pub use wherefore_graph as graph;
 pub use wherefore_model as model;

@@ -12,6 +12,7 @@ use crate::engine::Engine;
 use crate::error::Result;
 use crate::feedback::Feedback;
 use crate::guard::Guard;
+use crate::loads::{Loads, found_before};
 use crate::metrics::{Gauges, Metrics};
 use crate::pool::{Health, Pool, Wanted};
 use crate::problem::Problem;
@@ -52,6 +53,7 @@ pub(crate) struct App {
     pub(crate) metrics: Metrics,
     pub(crate) runs: Runs,
     pub(crate) feedback: Feedback,
+    pub(crate) loads: Loads,
     pub(crate) log: Log,
     ready: AtomicBool,
     pub(crate) connections: AtomicUsize,
@@ -59,10 +61,13 @@ pub(crate) struct App {
 
 impl App {
     /// Opens everything that the configuration names.
-    pub(crate) fn open(config: ServeConfig, log: Log) -> Result<Self> {
+    pub(crate) fn open(mut config: ServeConfig, log: Log) -> Result<Self> {
+        let loaded = found_before(&mut config, &*log);
         let config = config.resolve()?;
         let guard = Guard::new(&config)?;
+        let loads = Loads::new(&config)?;
         let engine = Engine::open(&config)?;
+        engine.mark_loaded(loaded);
         let limits = &config.limits;
         let workers = |given| match given {
             0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
@@ -80,6 +85,7 @@ impl App {
             metrics: Metrics::new(),
             ready: AtomicBool::new(false),
             connections: AtomicUsize::new(0),
+            loads,
             guard,
             engine,
             config,

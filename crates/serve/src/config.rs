@@ -34,7 +34,7 @@ use wherefore::graph::sparql::SparqlOptions;
 use crate::error::{Error, Result};
 
 /// Methods that are offered when none is named: those that need nothing but a graph.
-const UNTRAINED: [&str; 2] = ["read", "similarity"];
+const UNTRAINED: [&str; 3] = ["auto", "read", "similarity"];
 
 /// A whole server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -46,14 +46,18 @@ pub struct ServeConfig {
     pub graphs: BTreeMap<String, GraphConfig>,
     /// The graph that is asked when a request names none; the first by name if none is given.
     pub default_graph: Option<String>,
-    /// The methods by name; `read` and `similarity` if none are given.
+    /// The methods by name; `auto`, `read` and `similarity` if none are given.
     pub methods: BTreeMap<String, MethodConfig>,
-    /// The method when a request names none; `read` if there is one, else the first by name.
+    /// The method when a request names none; `auto` if there is one, or `read`, else the first by
+    /// name.
     pub default_method: Option<String>,
     /// A run folder of `wherefore eval`, or a folder of such, to browse.
     pub runs: Option<PathBuf>,
     /// The folder where thumbs up and down are kept, one question file for each graph.
     pub feedback: Option<PathBuf>,
+    /// The folder that graphs are loaded into over HTTP, and served from when the server starts
+    /// again. Without one, only this machine may load graphs, and they go when the server ends.
+    pub loads: Option<PathBuf>,
     /// The key that signs every answer, made by `wherefore keygen`.
     pub sign: Option<PathBuf>,
     /// Who may ask. Everybody who reaches the address, if there are none.
@@ -208,6 +212,10 @@ pub struct Limits {
     pub write_seconds: f64,
     /// Bytes of a request's body.
     pub body_bytes: usize,
+    /// Bytes of a file that is to become a graph; 0 means that none are loaded.
+    pub load_bytes: u64,
+    /// Graphs that may be loaded over HTTP.
+    pub loaded_graphs: usize,
     /// Bytes of a question.
     pub question_bytes: usize,
     /// Seconds for one answer, waiting included.
@@ -247,6 +255,7 @@ impl Default for ServeConfig {
             default_method: None,
             runs: None,
             feedback: None,
+            loads: None,
             sign: None,
             keys: Vec::new(),
             keys_file: None,
@@ -268,6 +277,8 @@ impl Default for Limits {
             connections_per_address: 256,
             write_seconds: 20.0,
             body_bytes: 1 << 20,
+            load_bytes: 200 << 20,
+            loaded_graphs: 16,
             question_bytes: 2048,
             seconds: 60.0,
             model_workers: 0,
@@ -291,6 +302,11 @@ impl ServeConfig {
         toml::from_str(text).map_err(|e| Error::Config(wherefore::config::toml_fault(text, &e)))
     }
 
+    /// Whether every request needs an API key.
+    pub(crate) fn has_keys(&self) -> bool {
+        !self.keys.is_empty() || self.keys_file.is_some()
+    }
+
     /// Fills in what was left out, and refuses what does not fit together.
     pub(crate) fn resolve(mut self) -> Result<Self> {
         if self.graphs.is_empty() {
@@ -302,8 +318,7 @@ impl ServeConfig {
                 .into();
         }
         for name in self.graphs.keys().chain(self.methods.keys()) {
-            let good = |c: char| c.is_alphanumeric() || "-_.+".contains(c);
-            if name.is_empty() || name.len() > 64 || !name.chars().all(good) {
+            if !is_name(name) {
                 return Err(Error::Config(format!(
                     "`{name}` is no name: letters, digits and `-_.+` make one, 64 at most"
                 )));
@@ -320,8 +335,8 @@ impl ServeConfig {
             self.default_graph = self.graphs.keys().next().cloned();
         }
         if self.default_method.is_none() {
-            let usual = Some(PipelineConfig::USUAL.to_owned());
-            let usual = usual.filter(|usual| self.methods.contains_key(usual));
+            let usual = ["auto", PipelineConfig::USUAL].into_iter();
+            let usual = (usual.map(str::to_owned)).find(|usual| self.methods.contains_key(usual));
             self.default_method = usual.or_else(|| self.methods.keys().next().cloned());
         }
         let known = |kind: &str, name: &Option<String>, known: bool| match (known, name) {
@@ -337,8 +352,14 @@ impl ServeConfig {
         known("graph", &self.default_graph, has_graph)?;
         known("method", &self.default_method, has_method)?;
         self.limits.check()?;
+        if self.loads.is_some() && self.anonymous && !self.has_keys() {
+            return Err(Error::Config(
+                "`loads` lets others load graphs, and `anonymous` lets in everybody: make keys"
+                    .into(),
+            ));
+        }
         if !self.listen.ip().is_loopback() {
-            if self.keys.is_empty() && self.keys_file.is_none() && !self.anonymous {
+            if !self.has_keys() && !self.anonymous {
                 return Err(Error::Unguarded(self.listen));
             }
             if self.hosts.is_empty() {
@@ -347,6 +368,12 @@ impl ServeConfig {
         }
         Ok(self)
     }
+}
+
+/// Whether a graph or a method may be called so.
+pub(crate) fn is_name(name: &str) -> bool {
+    let good = |c: char| c.is_alphanumeric() || "-_.+".contains(c);
+    !name.is_empty() && name.len() <= 64 && name.chars().all(good)
 }
 
 impl MethodConfig {
@@ -473,8 +500,8 @@ mod tests {
     fn what_is_left_out_is_filled_in() {
         let config = toy().resolve().unwrap();
         assert_eq!(config.default_graph.as_deref(), Some("toy"));
-        assert_eq!(config.default_method.as_deref(), Some("read"));
-        assert_eq!(config.methods.len(), 2);
+        assert_eq!(config.default_method.as_deref(), Some("auto"));
+        assert_eq!(config.methods.len(), 3);
         assert!(config.listen.ip().is_loopback());
     }
 

@@ -160,9 +160,9 @@ mod tests {
         let opinion = |text: &str| serde_json::from_str::<Opinion>(text).unwrap();
         let up =
             opinion(r#"{"question":"q \"1\"","vote":"up","topics":["t"],"answers":["a","b"]}"#);
-        assert_eq!(feedback.keep(&up, toy).unwrap().len(), 1);
+        assert_eq!(feedback.keep(&up, &toy).unwrap().len(), 1);
         let down = opinion(r#"{"question":"q2","vote":"down","answers":["x"],"expected":["y"]}"#);
-        let ids = feedback.keep(&down, toy).unwrap();
+        let ids = feedback.keep(&down, &toy).unwrap();
         assert_eq!(ids.len(), 2);
         assert_ne!(ids[0], ids[1]);
         let read = |name: &str| {
@@ -181,6 +181,6 @@ mod tests {
         );
 
         let closed = Feedback::open(None).unwrap();
-        assert_eq!(closed.keep(&up, toy).unwrap_err().status, 404);
+        assert_eq!(closed.keep(&up, &toy).unwrap_err().status, 404);
     }
 }

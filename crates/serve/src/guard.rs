@@ -253,6 +253,8 @@ fn scope_of(route: &str) -> Option<Scope> {
         | "/v1/entities"
         | "/v1/neighbourhood"
         | "/v1/graphs/{graph}/relations"
+        | "/v1/graphs/{graph}/schema"
+        | "/text2sparql"
         | "/v1/chat/completions" => Some(Scope::Ask),
         "/v1/sparql" | "/v1/graphs/{graph}/sparql" => Some(Scope::Sparql),
         "/v1/triples" => Some(Scope::Write),

@@ -21,6 +21,7 @@ mod error;
 mod feedback;
 mod guard;
 mod keys;
+mod loads;
 mod mcp;
 mod metrics;
 mod openai;

@@ -220,7 +220,7 @@ impl App {
             .iter()
             .find(|v| **v == asked)
             .unwrap_or(&VERSIONS[0]);
-        let graphs: Vec<String> = (self.engine.graphs())
+        let graphs: Vec<String> = (self.engine.graphs().iter())
             .filter(|graph| caller.access.sees(&graph.name))
             .map(|g| match g.current() {
                 Ok(current) => match current.store() {
@@ -250,6 +250,7 @@ impl App {
     fn mcp_resources(&self, caller: &Caller) -> Vec<Value> {
         self.engine
             .graphs()
+            .iter()
             .filter(|graph| caller.access.sees(&graph.name))
             .map(|graph| {
                 json!({

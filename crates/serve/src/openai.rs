@@ -143,8 +143,8 @@ fn model_report(name: &str) -> Value {
 pub(crate) async fn models(State(app): State<Arc<App>>) -> Response {
     let mut data = vec![model_report(DEFAULT_MODEL)];
     let access = Access::current();
-    let graphs = app.engine.graphs().filter(|graph| access.sees(&graph.name));
-    for graph in graphs {
+    let graphs = app.engine.graphs();
+    for graph in graphs.iter().filter(|graph| access.sees(&graph.name)) {
         for method in graph.methods() {
             data.push(model_report(&format!("{}/{method}", graph.name)));
         }

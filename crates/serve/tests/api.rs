@@ -176,7 +176,18 @@ fn names_are_completed_and_neighbourhoods_shown() {
     let relations = served.get("/v1/graphs/toy/relations?limit=1").json();
     assert_eq!(relations["relations"][0]["name"], "located in");
     let methods = served.get("/v1/methods").json();
-    assert_eq!(methods["methods"].as_array().unwrap().len(), 2);
+    assert_eq!(methods["methods"].as_array().unwrap().len(), 3);
+    assert_eq!(methods["methods"][0]["name"], "auto");
+    assert_eq!(methods["methods"][0]["default"], true);
+    let schema = served.get("/v1/graphs/toy/schema").json();
+    let most = &schema["relations"][0];
+    assert_eq!(
+        (&most["name"], &most["count"]),
+        (&json!("located in"), &json!(8))
+    );
+    assert_eq!(most["examples"].as_array().unwrap().len(), 3);
+    assert_eq!(served.get("/v1/graphs/nothing/schema").status, 404);
+    assert_eq!(served.get("/v1/graphs/toy/schema?more=1").status, 400);
 }
 
 #[test]
@@ -266,7 +277,13 @@ fn many_graphs_are_served_side_by_side() {
         .collect();
     assert_eq!(
         names,
-        ["wherefore", "a/similarity", "b/read", "b/similarity",]
+        [
+            "wherefore",
+            "a/similarity",
+            "b/auto",
+            "b/read",
+            "b/similarity"
+        ]
     );
 }
 
@@ -484,4 +501,53 @@ fn many_changes_are_folded_into_the_files() {
     let rows = served.send("GET", query, &headers[1..], b"").json();
     assert_eq!(rows["results"]["bindings"][0]["n"]["value"], "5");
     served.end();
+}
+
+#[test]
+fn a_question_becomes_a_query_that_answers_it() {
+    let served = toy("");
+    let encoded = |text: &str| text.replace(' ', "%20").replace('?', "%3F");
+    let ask = |dataset: &str, question: &str| {
+        let question = encoded(question);
+        served.get(&format!(
+            "/text2sparql?dataset={dataset}&question={question}"
+        ))
+    };
+    let reply = ask("http://example.org/data/toy/", MASCOT);
+    assert_eq!(reply.status, 200, "{}", reply.body);
+    let translated = reply.json();
+    assert_eq!(translated["dataset"], "http://example.org/data/toy/");
+    assert_eq!(translated["question"], MASCOT);
+    let query = translated["query"].as_str().unwrap();
+    let headers = ["content-type: application/sparql-query"];
+    let rows = served.send("POST", "/v1/sparql", &headers, query.as_bytes());
+    let rows = rows.json();
+    let row = &rows["results"]["bindings"][0]["x"]["value"];
+    assert_eq!(row, "name:Lou%20Seal");
+
+    let refused = ask("toy", "Who wrote Hamlet?");
+    let problem = refused.json();
+    assert_eq!(refused.status, 422);
+    assert!(
+        problem["message"]
+            .as_str()
+            .unwrap()
+            .starts_with("the question is refused: ")
+    );
+    let unknown = ask("nothing", MASCOT);
+    assert_eq!(
+        (unknown.status, unknown.json()["code"].as_str()),
+        (404, Some("no-such-dataset"))
+    );
+    assert!(
+        unknown.json()["hint"]
+            .as_str()
+            .unwrap()
+            .starts_with("there are: toy")
+    );
+    assert_eq!(served.get("/text2sparql?dataset=toy").status, 400);
+    assert_eq!(
+        served.get("/text2sparql?dataset=toy&question=%3F").status,
+        422
+    );
 }

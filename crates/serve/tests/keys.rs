@@ -73,6 +73,8 @@ fn requests(graph: &str, answer: &Value) -> Vec<(char, &'static str, String, Str
             format!("/v1/neighbourhood?id=Lou%20Seal&graph={graph}"),
         ),
         get('a', format!("/v1/graphs/{graph}/relations")),
+        get('a', format!("/v1/graphs/{graph}/schema")),
+        get('a', format!("/text2sparql?dataset={graph}&question=Who%3F")),
         get('s', format!("/v1/sparql?query=ASK%7B%7D&graph={graph}")),
         get('s', format!("/v1/graphs/{graph}/sparql?query=ASK%7B%7D")),
         post('s', &format!("/v1/sparql?graph={graph}"), &query),

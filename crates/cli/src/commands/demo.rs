@@ -90,6 +90,7 @@ fn served(args: &Demo) -> Serve {
         hosts: Vec::new(),
         runs: None,
         feedback: None,
+        loads: None,
         workers: None,
         queue: None,
         new_key: None,

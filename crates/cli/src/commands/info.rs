@@ -4,16 +4,21 @@ use anyhow::Context;
 use indicatif::{HumanBytes, HumanCount};
 use serde::Serialize;
 use wherefore::index::{self, ListedPart};
+use wherefore::schema::{Overview, Side, overview};
 use wherefore_graph::{
     Adjacency, Counts, EntityId, Graph, Pending, RelationId, Store, Verification,
 };
 
 use crate::args::Info;
 use crate::errors::Exit;
+use crate::open::open;
 use crate::output::{Output, shown};
 use crate::progress::{Progress, Unit};
 
 pub(crate) fn run(args: &Info, output: &Output) -> anyhow::Result<Exit> {
+    if args.schema {
+        return schema(args, output);
+    }
     let store = crate::open::store(&args.graph)?;
     if args.check {
         let bar = Progress::begin("verifying checksums", output);
@@ -37,6 +42,70 @@ pub(crate) fn run(args: &Info, output: &Output) -> anyhow::Result<Exit> {
         output.print(&report.written(args, output))?;
     }
     Ok(Exit::Done)
+}
+
+/// What the graph speaks of.
+fn schema(args: &Info, output: &Output) -> anyhow::Result<Exit> {
+    let graph = open(&args.graph.to_string_lossy(), args.consent.trust())?;
+    let bar = Progress::begin("reading classes and relations", output);
+    let overview = overview(graph.as_ref())?;
+    drop(bar);
+    if output.json {
+        output.print_json(&overview)?;
+    } else {
+        output.print(&described(&overview, args, output))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn described(overview: &Overview, args: &Info, output: &Output) -> String {
+    let human = |n: usize| HumanCount(n as u64).to_string();
+    let most = if args.all { usize::MAX } else { args.relations };
+    let more = |left: usize| match left {
+        0 => String::new(),
+        left => {
+            let line =
+                format!("and {left} more: `--all` shows up to 500 classes and 2,000 relations");
+            format!("  {}\n", output.dim(&line))
+        }
+    };
+    let mut text = format!("{}\n", output.bold("Classes"));
+    if overview.classes.is_empty() {
+        text += &format!(
+            "  {}\n",
+            output.dim("the graph does not say what its things are")
+        );
+    }
+    for class in overview.classes.iter().take(most) {
+        let names: Vec<String> = (class.examples.iter())
+            .map(|thing| cut(&thing.name, 30))
+            .collect();
+        text += &format!(
+            "  {:>12}  {}  {}\n",
+            human(class.count),
+            cut(&class.name, 50),
+            output.dim(&names.join(", "))
+        );
+    }
+    text += &more(overview.classes.len().saturating_sub(most) + overview.left_out[0]);
+    text += &format!("\n{}\n", output.bold("Relations"));
+    for relation in overview.relations.iter().take(most) {
+        let side = |sides: &[Side]| {
+            let names: Vec<String> = sides.iter().take(3).map(|s| cut(&s.class, 30)).collect();
+            names.join(", ")
+        };
+        let (from, mut to) = (side(&relation.from), side(&relation.to));
+        if to.is_empty() && relation.kind != "thing" {
+            to = format!("({})", relation.kind);
+        }
+        text += &format!(
+            "  {:>12}  {}  {}\n",
+            human(relation.count),
+            cut(&relation.name, 50),
+            output.dim(format!("{from} → {to}").trim())
+        );
+    }
+    text + &more(overview.relations.len().saturating_sub(most) + overview.left_out[1])
 }
 
 #[derive(Serialize)]

@@ -6,7 +6,8 @@ use std::sync::Mutex;
 use anyhow::Context;
 use serde::Serialize;
 use wherefore_graph::{
-    Counts, Format, Input, LoadOptions, LoadProgress, LoadReport, LoadStep, TableOptions, load,
+    Counts, Format, Input, LoadOptions, LoadProgress, LoadReport, LoadStep, TableOptions, Wide,
+    load,
 };
 
 use crate::args::Load;
@@ -28,6 +29,10 @@ pub(crate) fn run(args: &Load, output: &Output) -> anyhow::Result<Exit> {
         table: TableOptions {
             columns: args.columns.as_deref().map(columns).transpose()?,
             typed: args.typed,
+            wide: args.wide.then(|| Wide {
+                name_column: args.name_column.clone(),
+                split: args.split.clone(),
+            }),
         },
         labels: args.labels.clone(),
         aliases: args.aliases.clone(),
@@ -38,6 +43,7 @@ pub(crate) fn run(args: &Load, output: &Output) -> anyhow::Result<Exit> {
         max_errors: if args.strict { 0 } else { args.max_errors },
         replace: args.replace,
         base: args.base.clone(),
+        max_text: u64::MAX,
     };
     let shown_step = Mutex::new(None::<(LoadStep, Progress)>);
     let tell = |progress: LoadProgress| {

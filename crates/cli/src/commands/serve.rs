@@ -12,7 +12,7 @@ use wherefore_serve::{GraphConfig, Log, MethodConfig, ServeConfig, Server, new_k
 use super::read_text;
 use super::sparql::worker_command;
 use crate::args::{Mcp, Serve, Served};
-use crate::errors::Exit;
+use crate::errors::{Exit, UserError};
 use crate::library::program;
 use crate::open::told;
 use crate::output::{Output, shown};
@@ -28,6 +28,7 @@ pub(crate) fn serve(args: &Serve, output: &Output) -> anyhow::Result<Exit> {
     (config.hosts).extend(hosts.filter(|h| !h.is_empty()).map(str::to_owned));
     config.runs = args.runs.clone().or(config.runs);
     config.feedback = args.feedback.clone().or(config.feedback);
+    config.loads = args.loads.clone().or(config.loads);
     config.limits.workers = args.workers.unwrap_or(config.limits.workers);
     config.limits.queue = args.queue.unwrap_or(config.limits.queue);
     let server = Server::open(config, log())?;
@@ -103,8 +104,13 @@ fn config(args: &Served) -> anyhow::Result<ServeConfig> {
     };
     let program = program().context("cannot tell where this program lies")?;
     config.sparql_worker = Some(worker_command(program));
+    let mut given_names: Vec<(String, &str)> = Vec::new();
     for given in &args.graphs {
         let (name, path) = named(given);
+        if let Some((_, before)) = given_names.iter().find(|(known, _)| *known == name) {
+            return Err(same_name(&name, before, given).into());
+        }
+        given_names.push((name.clone(), given));
         let graph = config
             .graphs
             .entry(name)
@@ -168,6 +174,20 @@ fn config(args: &Served) -> anyhow::Result<ServeConfig> {
     Ok(config)
 }
 
+/// Two graphs that would go by one name.
+fn same_name(name: &str, first: &str, second: &str) -> UserError {
+    let path = named(second).1;
+    UserError {
+        code: "usage",
+        message: format!(
+            "two graphs would go by the name `{name}`: `{}` and `{}`",
+            told(first),
+            told(second)
+        ),
+        hint: format!("name one of them: `--graph {name}2={}`", told(&path)),
+    }
+}
+
 /// `NAME=FOLDER`, or a folder that is called by its last part.
 fn named(given: &str) -> (String, String) {
     if let Some((name, path)) = given.split_once('=')
@@ -199,6 +219,31 @@ mod tests {
         assert_eq!(named("data/movies"), pair("movies", "data/movies"));
         assert_eq!(named("data/a=b"), pair("a=b", "data/a=b"));
         assert_eq!(named("@toy"), pair("toy", "@toy"));
+    }
+
+    #[test]
+    fn two_graphs_of_one_name_are_refused() {
+        let graphs = |graphs: &[&str]| {
+            let args = Served {
+                graphs: graphs.iter().map(|g| (*g).to_owned()).collect(),
+                config: None,
+                methods: Vec::new(),
+                model: None,
+                llm: None,
+                sign: None,
+                consent: Consent::default(),
+            };
+            config(&args)
+        };
+        let error = graphs(&["a/films", "b/films"]).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "two graphs would go by the name `films`: `a/films` and `b/films`"
+        );
+        let error = error.downcast::<UserError>().unwrap();
+        assert_eq!(error.hint, "name one of them: `--graph films2=b/films`");
+        let both = graphs(&["a/films", "films2=b/films"]).unwrap();
+        assert_eq!(both.graphs.len(), 2);
     }
 
     #[test]

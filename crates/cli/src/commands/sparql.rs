@@ -1,4 +1,4 @@
-//! `wherefore sparql`: a SPARQL 1.1 query over a graph folder.
+//! `wherefore sparql`: a SPARQL 1.1 query over a graph folder, or the query that answers a question.
 
 use std::ffi::OsString;
 use std::io::{self, BufReader, BufWriter, IsTerminal, Write};
@@ -7,6 +7,9 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::ValueEnum;
+use serde::Serialize;
+use wherefore::logic::standard_query;
+use wherefore::{Answer, PipelineConfig, Question};
 use wherefore_graph::sparql::{ResultFormat, SparqlOptions, run_worker};
 use wherefore_graph::{Service, Store};
 
@@ -14,7 +17,7 @@ use super::read_text;
 use crate::args::{Sparql, SparqlWorker};
 use crate::errors::Exit;
 use crate::library::{Program, program, sparql_workers};
-use crate::open::{service, store, told};
+use crate::open::{open, service, store, told};
 use crate::output::{Output, Shielded};
 
 /// The longest query text that is read.
@@ -45,6 +48,13 @@ enum Queried {
 
 pub(crate) fn run(args: &Sparql, output: &Output) -> anyhow::Result<Exit> {
     let text = match (&args.query, &args.file) {
+        _ if args.question.is_some() => {
+            let translated = translated(args)?;
+            match translated.query {
+                Some(query) if args.run => query,
+                _ => return translated.tell(args, output),
+            }
+        }
         (Some(query), _) if query != "-" => query.clone(),
         (_, Some(file)) => read_text(file, MAX_QUERY_BYTES)?,
         _ => read_text("-".as_ref(), MAX_QUERY_BYTES)?,
@@ -108,6 +118,68 @@ pub(crate) fn run(args: &Sparql, output: &Output) -> anyhow::Result<Exit> {
         Some(false) => Exit::No,
         _ => Exit::Done,
     })
+}
+
+/// A question as a query.
+#[derive(Serialize)]
+struct Translated<'a> {
+    question: &'a str,
+    query: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reading: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    confidence: Option<f32>,
+    /// Why there is no query.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refusal: Option<wherefore::answer::Refusal>,
+}
+
+/// The query that answers the question over the graph, by the usual method.
+fn translated(args: &Sparql) -> anyhow::Result<Translated<'_>> {
+    let text = args.question.as_deref().unwrap_or_default();
+    let question = Question::new(text);
+    question.check()?;
+    let graph = open(&args.graph.to_string_lossy(), args.consent.trust())?;
+    let pipeline = PipelineConfig::default().build()?;
+    let answer: Answer = pipeline.answer(&question, graph.as_ref(), &mut ())?;
+    Ok(Translated {
+        question: text,
+        query: standard_query(&answer),
+        confidence: answer.answers.first().map(|first| first.confidence),
+        reading: answer.reading,
+        reason: answer.reason,
+        refusal: answer.refusal,
+    })
+}
+
+impl Translated<'_> {
+    fn tell(&self, args: &Sparql, output: &Output) -> anyhow::Result<Exit> {
+        if output.json {
+            output.print_json(self)?;
+        } else if let Some(query) = &self.query {
+            let out = io::stdout();
+            let mut out = match out.is_terminal() {
+                true => Shielded::terminal(out),
+                false => Shielded::none(out),
+            };
+            writeln!(out, "{query}").context("cannot write to standard output")?;
+            out.flush().context("cannot write to standard output")?;
+        } else {
+            let reason = self.reason.as_deref().unwrap_or("nothing was found");
+            output.note("no query", reason);
+            let graph = args.graph.display();
+            output.note(
+                "hint",
+                &format!("`wherefore ask {graph} QUESTION` tells more"),
+            );
+        }
+        Ok(match self.query {
+            Some(_) => Exit::Done,
+            None => Exit::No,
+        })
+    }
 }
 
 /// How this program is started as a process that runs queries.

@@ -3,7 +3,6 @@
 use std::io::{BufRead, Cursor};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
 use serde::Serialize;
 
@@ -52,7 +51,7 @@ impl ChangeSet {
         format: Option<Format>,
         options: &TableOptions,
     ) -> Result<Self> {
-        let source = source::open(input, format, Arc::new(AtomicU64::new(0)))?;
+        let source = source::open(input, format, Arc::default(), u64::MAX)?;
         Self::lines(&source.path, source.text, source.format, action, options)
     }
 

@@ -1,4 +1,4 @@
-//! Loading: from files in any of ten formats to a graph folder.
+//! Loading: from files in any of eleven formats to a graph folder.
 //!
 //! One thread reads and unpacks; as many workers as there are cores parse and number terms, each
 //! within its share of the memory, and spill sorted chunks to disk when it is full; then the
@@ -10,6 +10,7 @@ pub(crate) mod blocks;
 mod bounds;
 pub(crate) mod chunk;
 pub(crate) mod file;
+mod json;
 pub(crate) mod naming;
 pub(crate) mod output;
 pub(crate) mod rdf;
@@ -17,6 +18,7 @@ mod read;
 pub(crate) mod source;
 pub(crate) mod strings;
 pub(crate) mod table;
+mod wide;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -33,6 +35,7 @@ use crate::sums::Sums;
 pub use read::Mistake;
 pub use source::{Format, Input};
 pub use table::TableOptions;
+pub use wide::Wide;
 
 /// How to load.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,6 +62,9 @@ pub struct LoadOptions {
     pub replace: bool,
     /// What relative IRIs of documents are relative to, until a document says it itself.
     pub base: Option<String>,
+    /// Bytes of text that an input may have when it is unpacked. A few bytes can unpack to very
+    /// many; those who load files of strangers set it.
+    pub max_text: u64,
 }
 
 impl Default for LoadOptions {
@@ -75,6 +81,7 @@ impl Default for LoadOptions {
             max_errors: u64::MAX,
             replace: false,
             base: None,
+            max_text: u64::MAX,
         }
     }
 }
@@ -195,7 +202,8 @@ fn fill(
     let parsed: u64 = chunks.iter().map(|c| c.triples.len() as u64).sum();
     if parsed == 0 {
         if !is_rdf || malformed > 0 {
-            return Err(nothing_read(inputs, malformed, &mistakes, separator));
+            let wide = options.table.wide.is_some();
+            return Err(nothing_read(inputs, malformed, &mistakes, separator, wide));
         }
         notes.push("the input holds no triples".into());
     }
@@ -396,6 +404,7 @@ fn nothing_read(
     malformed: u64,
     mistakes: &[Mistake],
     separator: Option<(&'static str, &'static str)>,
+    is_wide: bool,
 ) -> Error {
     let Some(first) = mistakes.first() else {
         return Error::Empty;
@@ -410,8 +419,13 @@ fn nothing_read(
     } else if let Some((name, advice)) = separator {
         reason += &format!("; there are {name} between its fields");
         advice
+    } else if is_wide {
+        "each row is one thing; `--name-column` says which column names it"
+    } else if first.reason.starts_with("no `") {
+        "where each object is one thing and its names are relations, add `--wide`"
     } else {
-        "name the format with `--format nt|nq|ttl|trig|rdf|jsonld|tsv|csv|pipe|jsonl`"
+        "name the format with `--format nt|nq|ttl|trig|rdf|jsonld|tsv|csv|pipe|jsonl|json`; where \
+         each row is one thing and its columns are relations, add `--wide`"
     };
     Error::BadInput {
         path: inputs.first().map(Input::path).unwrap_or_default(),

@@ -298,7 +298,7 @@ pub(crate) fn document(
 }
 
 /// A document with a mistake after which nothing can be read.
-fn unreadable(path: &Path, line: u64, reason: &str) -> Error {
+pub(super) fn unreadable(path: &Path, line: u64, reason: &str) -> Error {
     // so the parser says that it has nothing to fetch a context with
     let (reason, hint) = if reason.contains("LoadDocumentCallback") {
         (

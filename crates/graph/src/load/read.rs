@@ -9,9 +9,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::blocks::{Block, Blocks, LONGEST_RECORD};
 use super::bounds::most_between;
 use super::chunk::{Chunk, SortedChunk};
+use super::json;
 use super::rdf::{self, Event, Keys};
 use super::source::{self, Format, Input, Source};
 use super::table::{self, Layout, Record, TableOptions};
+use super::wide::{Element, Said, Things, first_record};
 use super::{LoadOptions, LoadProgress, LoadStep, naming};
 use crate::error::{Error, Result};
 use crate::key::{self, LiteralKindRef};
@@ -80,6 +82,7 @@ enum Task {
         file: usize,
         format: Format,
         layout: Option<Layout>,
+        things: Option<Arc<Things>>,
         block: Block,
     },
     /// Keys of parsed triples, one after the other, with their lengths.
@@ -243,12 +246,25 @@ fn send_all(
     };
     tell();
     for (file, input) in inputs.iter().enumerate() {
-        let source = source::open(input, shared.options.format, read.clone())?;
+        let options = shared.options;
+        let mut source = source::open(input, options.format, read.clone(), options.max_text)?;
         if !source.format.is_rdf() {
             shared.tables.store(true, Ordering::Relaxed);
+        } else if options.table.wide.is_some() {
+            return Err(Error::BadInput {
+                path: source.path,
+                reason: "it is RDF, where no row is a thing".into(),
+                hint: Some("leave `--wide` out".into()),
+            });
+        }
+        if source.format == Format::Json && !is_array(&mut source)? {
+            source.format = Format::JsonLines;
         }
         match source.format.document() {
             Some(format) => send_document(source, format, file, shared, sender, &tell)?,
+            None if source.format == Format::Json => {
+                send_json(source, file, shared, sender, &tell)?;
+            }
             None => send_lines(source, file, shared, sender, &tell)?,
         }
         if shared.stopped() {
@@ -270,14 +286,17 @@ fn send_lines(
 ) -> Result<()> {
     let Source { path, format, text } = source;
     let is_table = matches!(format, Format::Tsv | Format::Csv | Format::Pipe);
-    let mut layout = None;
+    let (mut layout, mut things) = (None, None);
     let mut blocks = Blocks::new(text, format == Format::Csv);
     while let Some(mut block) = blocks.next().map_err(|e| source::unpack_error(&path, e))? {
         if block.first_line == 1 {
             if let Some(rest) = block.bytes.strip_prefix("\u{feff}".as_bytes()) {
                 block.bytes = rest.to_vec();
             }
-            if is_table {
+            if shared.options.table.wide.is_some() {
+                let found = wide(&path, &block.bytes, format, shared)?;
+                things = Some(Arc::new(found));
+            } else if is_table {
                 let first = block
                     .bytes
                     .split(|b| *b == b'\n')
@@ -306,6 +325,7 @@ fn send_lines(
                     file,
                     format,
                     layout,
+                    things: things.clone(),
                     block,
                 })
                 .is_err()
@@ -321,6 +341,169 @@ fn send_lines(
         );
     }
     Ok(())
+}
+
+/// What names the things of a file, by its first record.
+fn wide(path: &Path, text: &[u8], format: Format, shared: &Shared<'_>) -> Result<Things> {
+    let wide = shared.options.table.wide.as_ref();
+    let wide = wide.expect("only called where there is one");
+    let bad = |reason: String, hint: &str| Error::BadInput {
+        path: path.to_owned(),
+        reason,
+        hint: Some(hint.into()),
+    };
+    if format == Format::JsonLines {
+        let hint = "a line holds one object, and its first name or `--name-column` names the thing";
+        let first = text
+            .split(|b| *b == b'\n')
+            .find(|l| !l.trim_ascii().is_empty());
+        let first = serde_json::from_slice::<Element>(first.unwrap_or_default());
+        let first = first.map_err(|e| bad(format!("its first line is not JSON: {e}"), hint))?;
+        let names = wide.names(&first).map_err(|reason| bad(reason, hint))?;
+        return Ok(Things::Json(names));
+    }
+    let first = first_record(text, format);
+    let Ok(first) = std::str::from_utf8(first) else {
+        let hint =
+            "where its text is Latin-1, `iconv -f latin1 -t utf-8 FILE > NEW` writes it as UTF-8";
+        return Err(bad(format!("its first line is {NOT_UTF8}"), hint));
+    };
+    let (columns, notes) = wide.columns(first, format).map_err(|reason| {
+        match table::other_separator(first, format) {
+            Some((name, advice)) => {
+                bad(format!("{reason}; there are {name} between its fields"), advice)
+            }
+            None => bad(
+                reason,
+                "the first line names the columns; `--name-column` is a number or one of these names",
+            ),
+        }
+    })?;
+    lock(&shared.notes).extend(notes);
+    Ok(Things::Table(columns))
+}
+
+/// Whether a JSON text begins with an array; what is before it is taken.
+fn is_array(source: &mut Source) -> Result<bool> {
+    loop {
+        let buffer = source.text.fill_buf();
+        let buffer = buffer.map_err(|e| source::unpack_error(&source.path, e))?;
+        // a mark of byte order is no space
+        let is_blank = |b: &u8| b.is_ascii_whitespace() || [0xef, 0xbb, 0xbf].contains(b);
+        let blank = buffer.iter().take_while(|b| is_blank(b)).count();
+        let (next, empty) = (buffer.get(blank).copied(), buffer.is_empty());
+        source.text.consume(blank);
+        if let Some(next) = next {
+            return Ok(next == b'[');
+        }
+        if empty {
+            return Ok(false);
+        }
+    }
+}
+
+/// Reads the elements of an array, one at a time.
+fn send_json(
+    source: Source,
+    file: usize,
+    shared: &Shared<'_>,
+    sender: &SyncSender<Task>,
+    tell: &dyn Fn(),
+) -> Result<()> {
+    let mut batch = Batch::new(shared, sender, tell);
+    let mut said = Said::default();
+    let mut keys = Keys::default();
+    let mut names = None;
+    let mut failed = None;
+    let options = &shared.options.table;
+    let path = source.path;
+    let ended = json::elements(source.text, |element, line| {
+        let read = match &options.wide {
+            Some(wide) => {
+                let names = match &names {
+                    Some(names) => names,
+                    None => match wide.names(&element) {
+                        Ok(found) => names.insert(found),
+                        Err(reason) => {
+                            shared.mistake(file, line, reason);
+                            return !shared.stopped();
+                        }
+                    },
+                };
+                let read = said.object(&element, names);
+                read.map(|()| said.triples(|keys| batch.add(keys)))
+            }
+            None => {
+                let read = table::json_value(&element.value(), options.typed, &mut keys);
+                read.map(|()| batch.add(&keys))
+            }
+        };
+        match read {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => failed = Some(error),
+            Err(reason) => shared.mistake(file, line, reason),
+        }
+        failed.is_none() && !shared.stopped()
+    });
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    match ended {
+        Ok(()) => {}
+        // half of an array is not what somebody wanted to load
+        Err(json::Fault::Text(line, reason)) => return Err(rdf::unreadable(&path, line, &reason)),
+        Err(json::Fault::Io(error)) => return Err(source::unpack_error(&path, error)),
+    }
+    batch.send();
+    Ok(())
+}
+
+/// Keys on their way to a worker.
+struct Batch<'a> {
+    bytes: Vec<u8>,
+    lengths: Vec<[u32; 3]>,
+    shared: &'a Shared<'a>,
+    sender: &'a SyncSender<Task>,
+    tell: &'a dyn Fn(),
+}
+
+impl<'a> Batch<'a> {
+    const BYTES: usize = 1 << 20;
+
+    fn new(shared: &'a Shared<'a>, sender: &'a SyncSender<Task>, tell: &'a dyn Fn()) -> Self {
+        Self {
+            bytes: Vec::with_capacity(Self::BYTES),
+            lengths: Vec::new(),
+            shared,
+            sender,
+            tell,
+        }
+    }
+
+    fn add(&mut self, keys: &Keys) -> Result<()> {
+        let length = |k: &Vec<u8>| {
+            u32::try_from(k.len()).map_err(|_| Error::TooMany {
+                what: "bytes in a term",
+            })
+        };
+        self.lengths
+            .push([length(&keys[0])?, length(&keys[1])?, length(&keys[2])?]);
+        keys.iter().for_each(|k| self.bytes.extend_from_slice(k));
+        if self.bytes.len() >= Self::BYTES {
+            self.send();
+        }
+        Ok(())
+    }
+
+    /// False where nobody takes any more.
+    fn send(&mut self) -> bool {
+        (self.tell)();
+        let task = Task::Keys {
+            bytes: std::mem::take(&mut self.bytes),
+            lengths: std::mem::take(&mut self.lengths),
+        };
+        !self.shared.stopped() && self.sender.send(task).is_ok()
+    }
 }
 
 /// Tells what is odd about the first line of a table that nobody said how to read.
@@ -345,17 +528,7 @@ fn send_document(
     sender: &SyncSender<Task>,
     tell: &dyn Fn(),
 ) -> Result<()> {
-    const BATCH: usize = 1 << 20;
-    let mut bytes = Vec::with_capacity(BATCH);
-    let mut lengths = Vec::new();
-    let send = |bytes: &mut Vec<u8>, lengths: &mut Vec<[u32; 3]>| {
-        tell();
-        let task = Task::Keys {
-            bytes: std::mem::take(bytes),
-            lengths: std::mem::take(lengths),
-        };
-        !shared.stopped() && sender.send(task).is_ok()
-    };
+    let mut batch = Batch::new(shared, sender, tell);
     let document = rdf::Document {
         path: &source.path,
         format,
@@ -365,23 +538,12 @@ fn send_document(
     };
     rdf::document(&document, source.text, |event| {
         match event {
-            Event::Triple(keys) => {
-                let length = |k: &Vec<u8>| {
-                    u32::try_from(k.len()).map_err(|_| Error::TooMany {
-                        what: "bytes in a term",
-                    })
-                };
-                lengths.push([length(&keys[0])?, length(&keys[1])?, length(&keys[2])?]);
-                keys.iter().for_each(|k| bytes.extend_from_slice(k));
-            }
+            Event::Triple(keys) => batch.add(keys)?,
             Event::Mistake(line, reason) => shared.mistake(file, line, reason),
-        }
-        if bytes.len() >= BATCH {
-            return Ok(send(&mut bytes, &mut lengths));
         }
         Ok(!shared.stopped())
     })?;
-    send(&mut bytes, &mut lengths);
+    batch.send();
     Ok(())
 }
 
@@ -394,7 +556,7 @@ fn send_names(
 ) -> Result<()> {
     let input = Input::File(path.to_owned());
     let Source { text, format, .. } =
-        source::open(&input, Some(Format::Tsv), Arc::new(AtomicU64::new(0)))?;
+        source::open(&input, Some(Format::Tsv), Arc::default(), u64::MAX)?;
     let mut blocks = Blocks::new(text, false);
     let mut relation = Vec::new();
     key::push_iri(&mut relation, naming::LABELS[0]);
@@ -444,9 +606,19 @@ fn work(shared: &Shared<'_>, receiver: &Mutex<Receiver<Task>>) -> Result<()> {
                 file,
                 format,
                 layout,
+                things: None,
                 block,
             } => {
                 parse_block(shared, &mut chunk, file, format, layout, &block)?;
+            }
+            Task::Lines {
+                file,
+                format,
+                things: Some(things),
+                block,
+                ..
+            } => {
+                parse_things(shared, &mut chunk, file, format, &things, &block)?;
             }
             Task::Keys { bytes, lengths } => {
                 let mut rest = bytes.as_slice();
@@ -523,21 +695,77 @@ fn parse_block(
             Err(reason) => shared.mistake(file, number, reason),
         }
     };
+    each_record(block, format, &mut parse);
+    match failed {
+        Some(e) => Err(e),
+        None => Ok(()),
+    }
+}
+
+/// Calls `parse(record, line)` for every record of a block, with its line in the block from 0.
+fn each_record(block: &Block, format: Format, parse: &mut dyn FnMut(&[u8], u64)) {
     if format == Format::Csv {
         table::csv_records(&block.bytes, parse);
-    } else {
-        let mut from = 0;
-        for (end, line) in memchr::memchr_iter(b'\n', &block.bytes)
-            .chain([block.bytes.len()])
-            .zip(0..)
-        {
-            parse(&block.bytes[from..end], line);
-            from = end + 1;
-            if from > block.bytes.len() {
-                break;
-            }
+        return;
+    }
+    let mut from = 0;
+    for (end, line) in memchr::memchr_iter(b'\n', &block.bytes)
+        .chain([block.bytes.len()])
+        .zip(0..)
+    {
+        parse(&block.bytes[from..end], line);
+        from = end + 1;
+        if from > block.bytes.len() {
+            break;
         }
     }
+}
+
+/// The same for rows and objects that are things.
+fn parse_things(
+    shared: &Shared<'_>,
+    chunk: &mut Chunk,
+    file: usize,
+    format: Format,
+    things: &Things,
+    block: &Block,
+) -> Result<()> {
+    let mut said = Said::default();
+    let mut failed = None;
+    each_record(block, format, &mut |bytes, line| {
+        let number = block.first_line + line;
+        // the first line of a table names its columns
+        if number == 1 && matches!(things, Things::Table(_)) {
+            return;
+        }
+        let not_text =
+            |e: std::str::Utf8Error| format!("{NOT_UTF8} at byte {}", e.valid_up_to() + 1);
+        let read = std::str::from_utf8(bytes)
+            .map_err(not_text)
+            .and_then(|text| match things {
+                Things::Table(columns) => said.row(text, format, columns),
+                Things::Json(_) if text.trim().is_empty() => Ok(false),
+                Things::Json(names) => {
+                    let element = serde_json::from_str::<Element>(text);
+                    let element = element.map_err(|e| format!("not JSON: {e}"))?;
+                    said.object(&element, names).map(|()| true)
+                }
+            });
+        let added = match read {
+            Ok(true) => said.triples(|keys| {
+                chunk.scratch.clone_from(keys);
+                chunk.add_scratch()
+            }),
+            Ok(false) => Ok(()),
+            Err(reason) => {
+                shared.mistake(file, number, reason);
+                Ok(())
+            }
+        };
+        if let Err(error) = added {
+            failed.get_or_insert(error);
+        }
+    });
     match failed {
         Some(e) => Err(e),
         None => Ok(()),

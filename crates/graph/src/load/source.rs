@@ -35,11 +35,13 @@ pub enum Format {
     Pipe,
     /// A JSON object or array a line.
     JsonLines,
+    /// One JSON array of objects or arrays; JSON lines where it begins with an object.
+    Json,
 }
 
 impl Format {
     /// Every format with the names it goes by; the first name is the one we print.
-    pub const NAMES: [(Format, &'static [&'static str]); 10] = [
+    pub const NAMES: [(Format, &'static [&'static str]); 11] = [
         (Format::NTriples, &["nt", "ntriples", "n-triples"]),
         (Format::NQuads, &["nq", "nquads", "n-quads"]),
         (Format::Turtle, &["ttl", "turtle"]),
@@ -50,6 +52,7 @@ impl Format {
         (Format::Csv, &["csv"]),
         (Format::Pipe, &["pipe", "psv"]),
         (Format::JsonLines, &["jsonl", "ndjson", "json-lines"]),
+        (Format::Json, &["json"]),
     ];
 
     /// The format of that name or file ending.
@@ -147,6 +150,41 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
+/// A text that is an error where it goes on beyond its limit: a few bytes can unpack to any number.
+struct Within<R> {
+    inner: R,
+    left: u64,
+    most: u64,
+}
+
+impl<R: Read> Read for Within<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(buffer)?;
+        self.left = match self.left.checked_sub(read as u64) {
+            Some(left) => left,
+            None => {
+                return Err(io::Error::new(
+                    io::ErrorKind::FileTooLarge,
+                    TooLong(self.most),
+                ));
+            }
+        };
+        Ok(read)
+    }
+}
+
+/// A text is longer than this many bytes.
+#[derive(Debug)]
+struct TooLong(u64);
+
+impl std::fmt::Display for TooLong {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "it has more than {} bytes of text when unpacked", self.0)
+    }
+}
+
+impl std::error::Error for TooLong {}
+
 /// What the first bytes tell of a file that is packed.
 const PACKED: [(&[u8], &str); 8] = [
     (&[0x1f, 0x8b], "gzip"),
@@ -168,7 +206,16 @@ const ENDINGS: [(&str, &str); 4] = [
 ];
 
 /// Opens an input; `read` counts its bytes as they are consumed.
-pub(crate) fn open(input: &Input, format: Option<Format>, read: Arc<AtomicU64>) -> Result<Source> {
+///
+/// # Errors
+/// If it cannot be read, or its format cannot be told. Where its text, unpacked, has more than
+/// `most` bytes, reading on is one.
+pub(crate) fn open(
+    input: &Input,
+    format: Option<Format>,
+    read: Arc<AtomicU64>,
+    most: u64,
+) -> Result<Source> {
     let path = input.path();
     let bad = |reason: String, hint: Option<&str>| Error::BadInput {
         path: path.clone(),
@@ -242,6 +289,13 @@ pub(crate) fn open(input: &Input, format: Option<Format>, read: Arc<AtomicU64>) 
             ));
         }
     };
+    if most < u64::MAX {
+        text = buffered(Within {
+            inner: text,
+            left: most,
+            most,
+        });
+    }
     let by_name = ending(&stem).and_then(|e| Format::named(&e));
     let format = match format.or(by_name) {
         Some(format) => format,
@@ -251,7 +305,9 @@ pub(crate) fn open(input: &Input, format: Option<Format>, read: Arc<AtomicU64>) 
             sniff(&begin).ok_or_else(|| {
                 bad(
                     "its format is not told by its name or its first line".into(),
-                    Some("name it with `--format nt|nq|ttl|trig|rdf|jsonld|tsv|csv|pipe|jsonl`"),
+                    Some(
+                        "name it with `--format nt|nq|ttl|trig|rdf|jsonld|tsv|csv|pipe|jsonl|json`",
+                    ),
                 )
             })?
         }
@@ -266,6 +322,7 @@ fn buffered(read: impl Read + Send + 'static) -> Box<dyn BufRead + Send> {
 /// An error from reading compressed text, in words.
 pub(crate) fn unpack_error(path: &Path, e: io::Error) -> Error {
     let reason = match e.kind() {
+        io::ErrorKind::FileTooLarge => e.to_string(),
         io::ErrorKind::UnexpectedEof => "its compressed data is cut short".to_owned(),
         io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput | io::ErrorKind::Other => {
             format!("its compressed data is damaged: {e}")
@@ -321,6 +378,8 @@ fn sniff(begin: &[u8]) -> Option<Format> {
         Some(Format::NQuads)
     } else if line.matches('|').count() == 2 {
         Some(Format::Pipe)
+    } else if line == "[" || ["[{", "[["].iter().any(|begin| line.starts_with(begin)) {
+        Some(Format::Json)
     } else if line.starts_with('{') || line.starts_with('[') {
         Some(Format::JsonLines)
     } else {
@@ -342,6 +401,9 @@ mod tests {
         assert_eq!(sniff(b"<a:b> <a:c> \"d\" .\n"), Some(Format::NQuads));
         assert_eq!(sniff(b"# no\n@prefix a: <a:> .\n"), Some(Format::Turtle));
         assert_eq!(sniff(b"{\"head\":1}\n"), Some(Format::JsonLines));
+        assert_eq!(sniff(b"[\n  {\"head\":1}\n]"), Some(Format::Json));
+        assert_eq!(sniff(b"[[\"a\",\"r\",\"b\"]]"), Some(Format::Json));
+        assert_eq!(sniff(b"[\"a\",\"r\",\"b\"]\n"), Some(Format::JsonLines));
         assert_eq!(sniff(b"<?xml version='1.0'?>"), Some(Format::RdfXml));
         assert_eq!(sniff(b"Dear all,\nplease\n"), None);
         assert_eq!(sniff(b"\x89PNG\r\n\x1a\n\0\0\0"), None);

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::rdf::Keys;
 use super::source::Format;
+use super::wide::Wide;
 use crate::key::{self, LiteralKindRef, XSD};
 
 /// How to read a table.
@@ -20,6 +21,8 @@ pub struct TableOptions {
     pub columns: Option<[String; 3]>,
     /// Whether tails that look like values become literals.
     pub typed: bool,
+    /// Where a row is one thing and its columns are relations: values become literals then.
+    pub wide: Option<Wide>,
 }
 
 /// Where head, relation and tail stand, and whether the first line only names columns.
@@ -144,7 +147,7 @@ pub(crate) fn other_separator(line: &str, format: Format) -> Option<(&'static st
 }
 
 /// Cuts a record into fields.
-fn fields(record: &str, format: Format) -> Vec<Cow<'_, str>> {
+pub(super) fn fields(record: &str, format: Format) -> Vec<Cow<'_, str>> {
     match format {
         Format::Csv => csv_fields(record),
         Format::Pipe => record.split('|').map(Cow::Borrowed).collect(),
@@ -274,7 +277,12 @@ fn short(count: usize) -> String {
     )
 }
 
-fn push_field(key: &mut Vec<u8>, field: &str, part: usize, typed: bool) -> Result<(), String> {
+pub(super) fn push_field(
+    key: &mut Vec<u8>,
+    field: &str,
+    part: usize,
+    typed: bool,
+) -> Result<(), String> {
     let field = field.trim();
     if field.is_empty() {
         return Err(format!("the {} is empty", PARTS[part]));
@@ -393,7 +401,13 @@ pub(crate) fn json_line(line: &str, typed: bool, keys: &mut Keys) -> Result<bool
         return Ok(false);
     }
     let value: Value = serde_json::from_str(line).map_err(|e| format!("not JSON: {e}"))?;
-    let parts: [&Value; 3] = match &value {
+    json_value(&value, typed, keys)?;
+    Ok(true)
+}
+
+/// Reads one triple of JSON.
+pub(crate) fn json_value(value: &Value, typed: bool, keys: &mut Keys) -> Result<(), String> {
+    let parts: [&Value; 3] = match value {
         Value::Array(items) if items.len() == 3 => [&items[0], &items[1], &items[2]],
         Value::Array(items) => return Err(short(items.len())),
         Value::Object(object) => {
@@ -441,7 +455,7 @@ pub(crate) fn json_line(line: &str, typed: bool, keys: &mut Keys) -> Result<bool
             _ => return Err(format!("the {} is no text", PARTS[i])),
         }
     }
-    Ok(true)
+    Ok(())
 }
 
 #[cfg(test)]
@@ -541,7 +555,7 @@ mod tests {
         );
         let by_number = TableOptions {
             columns: Some(["3".into(), "2".into(), "1".into()]),
-            typed: false,
+            ..TableOptions::default()
         };
         assert_eq!(
             read("a\tr\tb", Format::Tsv, &by_number),
@@ -549,7 +563,7 @@ mod tests {
         );
         let by_name = TableOptions {
             columns: Some(["x".into(), "y".into(), "z".into()]),
-            typed: false,
+            ..TableOptions::default()
         };
         assert!(Layout::new(&by_name, "x,y,w", Format::Csv).is_err());
         assert!(
@@ -580,8 +594,8 @@ mod tests {
     #[test]
     fn typed_tails_become_literals() {
         let typed = TableOptions {
-            columns: None,
             typed: true,
+            ..TableOptions::default()
         };
         let tail = |text: &str| {
             read(&format!("a\tr\t{text}"), Format::Tsv, &typed)

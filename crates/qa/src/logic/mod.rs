@@ -18,6 +18,7 @@ mod print;
 pub mod repair;
 mod run;
 mod sparql;
+mod standard;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -33,5 +34,6 @@ pub use plan::{Plan, SAMPLED_VALUES, TYPE_RELATIONS, relation_called, sense_of, 
 pub use print::{Notation, bracketed_name, written_name};
 pub use run::{Outcome, RunLimits, Runner, run};
 pub use sparql::MAX_SPARQL_BYTES;
+pub use standard::standard_query;
 pub use table::{Cell, Rows};
 pub use value::{Moment, Quantity, Sense, Value};

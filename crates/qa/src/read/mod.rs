@@ -21,6 +21,7 @@ mod mediators;
 mod near;
 mod numbers;
 mod operators;
+pub mod overview;
 mod phrases;
 mod rules;
 mod schema;

@@ -9,11 +9,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{in_range, json, json_bytes, read_query, to_json};
-use crate::app::App;
+use crate::app::{App, Work};
 use crate::config::Scope;
 use crate::engine::Served;
 use crate::error::Result;
 use crate::keys::Access;
+use crate::pool::Wanted;
 use crate::problem::Problem;
 
 const MOST_NAMES: usize = 100;
@@ -50,6 +51,10 @@ struct Relations {
     limit: Option<usize>,
 }
 
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}
+
 /// A name beyond this is no name, and is not looked for.
 fn checked(app: &App, text: &str) -> Result<(), Problem> {
     let limit = app.config.limits.question_bytes;
@@ -79,10 +84,12 @@ pub(super) async fn graphs(State(app): State<Arc<App>>) -> Response {
         })
     };
     let access = Access::current();
-    let graphs = app.engine.graphs().filter(|graph| access.sees(&graph.name));
-    let graphs: Vec<Value> = graphs.map(about).collect();
+    let graphs = app.engine.graphs();
+    let seen = graphs.iter().filter(|graph| access.sees(&graph.name));
+    let graphs: Vec<Value> = seen.map(|graph| about(graph)).collect();
     json(&json!({
         "graphs": graphs,
+        "may_load": app.may_load().is_ok(),
         "feedback": app.feedback.is_open(),
         "runs": app.runs.is_open(),
     }))
@@ -124,6 +131,20 @@ pub(super) async fn relations(
         Ok(to_json(&json!({ "relations": relations })))
     };
     Ok(json_bytes(app.look(job).await?))
+}
+
+pub(super) async fn schema(
+    State(app): State<Arc<App>>,
+    Path(graph): Path<String>,
+    uri: Uri,
+) -> Result<Response, Problem> {
+    let _: Nothing = read_query(&uri)?;
+    app.allow(Scope::Ask, Some(&graph))?;
+    app.engine.graph(Some(&graph))?;
+    // of a large graph it takes seconds
+    let job = move |app: &App, _: &Wanted| app.engine.graph(Some(&graph))?.schema();
+    let schema = app.run(Work::Ask, job).await?;
+    Ok(json_bytes(schema.to_vec()))
 }
 
 pub(super) async fn complete(State(app): State<Arc<App>>, uri: Uri) -> Result<Response, Problem> {

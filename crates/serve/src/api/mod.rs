@@ -1,10 +1,12 @@
 //! The HTTP API: routes, and how requests are read.
 
 mod ask;
+mod load;
 mod look;
 mod records;
 mod sparql;
 mod stream;
+mod text2sparql;
 mod triples;
 
 use std::sync::Arc;
@@ -42,9 +44,12 @@ pub(crate) fn router(app: Arc<App>) -> Router {
             "/v1/graphs/{graph}/sparql",
             get(sparql::get_of).post(sparql::post_of),
         )
+        .route("/text2sparql", get(text2sparql::translate))
         .route("/v1/triples", post(triples::change))
+        .route("/v1/load", post(load::load))
         .route("/v1/graphs", get(look::graphs))
         .route("/v1/graphs/{graph}/relations", get(look::relations))
+        .route("/v1/graphs/{graph}/schema", get(look::schema))
         .route("/v1/methods", get(look::methods))
         .route("/v1/complete", get(look::complete))
         .route("/v1/entities", get(look::entities))

@@ -39,7 +39,7 @@ pub(super) async fn feedback(
     app.check_question(&Question::new(&opinion.question))?;
     let job = move |app: &App| {
         let graph = app.engine.graph(opinion.graph.as_deref())?;
-        let ids = app.feedback.keep(&opinion, graph)?;
+        let ids = app.feedback.keep(&opinion, &graph)?;
         Ok(to_json(&json!({ "ids": ids })))
     };
     Ok(json_bytes(app.look(job).await?))

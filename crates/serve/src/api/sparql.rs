@@ -1,7 +1,9 @@
 //! The SPARQL 1.1 protocol, queries only.
 //!
 //! A query comes as `?query=`, as a form, or as a body of `application/sparql-query`. Formats are
-//! chosen by `Accept`. Datasets cannot be chosen: a query sees the graph of the address.
+//! chosen by `Accept`, or by a parameter where it names none: some clients (SPARQLWrapper) send their
+//! wish under all names that servers know it by. Datasets cannot be chosen: a query sees the graph of
+//! the address.
 
 use std::sync::Arc;
 
@@ -117,8 +119,13 @@ async fn run(
     headers: &HeaderMap,
 ) -> Result<Response, Problem> {
     let mut query = None;
+    let mut wish = None;
     for (name, value) in pairs {
         let place = match name.as_str() {
+            "format" | "output" | "results" => {
+                wish = wish.or_else(|| wished(&value));
+                continue;
+            }
             "query" => &mut query,
             "graph" => &mut graph,
             "update" => {
@@ -143,7 +150,7 @@ async fn run(
     };
     app.allow(crate::config::Scope::Sparql, graph.as_deref())?;
     app.engine.graph(graph.as_deref())?;
-    let (kind, format) = negotiated(headers, form(&query))?;
+    let (kind, format) = negotiated(headers, wish, form(&query))?;
     let job = move |app: &App, wanted: &Wanted| {
         let graph = app.engine.graph(graph.as_deref())?;
         let options = app.config.limits.sparql();
@@ -159,8 +166,28 @@ async fn run(
     Ok(response)
 }
 
+/// The content type that a parameter means; none where it means nothing here.
+fn wished(value: &str) -> Option<&'static str> {
+    let value = value.to_ascii_lowercase();
+    let known = ROWS.iter().chain(&TRIPLES).map(|(kind, _)| *kind);
+    let short = match value.as_str() {
+        "json" => Some("application/sparql-results+json"),
+        "xml" => Some("application/sparql-results+xml"),
+        "csv" => Some("text/csv"),
+        "tsv" => Some("text/tab-separated-values"),
+        "turtle" | "ttl" => Some("text/turtle"),
+        "nt" | "n-triples" | "ntriples" => Some("application/n-triples"),
+        _ => None,
+    };
+    short.or_else(|| known.into_iter().find(|kind| *kind == value))
+}
+
 /// The best of the formats that are accepted and fit.
-fn negotiated(headers: &HeaderMap, form: Form) -> Result<(&'static str, ResultFormat), Problem> {
+fn negotiated(
+    headers: &HeaderMap,
+    wish: Option<&str>,
+    form: Form,
+) -> Result<(&'static str, ResultFormat), Problem> {
     let fitting: &[(&'static str, ResultFormat)] = match form {
         Form::Rows => &ROWS,
         Form::Triples => &TRIPLES,
@@ -177,8 +204,9 @@ fn negotiated(headers: &HeaderMap, form: Form) -> Result<(&'static str, ResultFo
             }
         }
     }
-    if accepted.is_empty() {
-        return Ok(fitting[0]);
+    if accepted.iter().all(|(_, kind)| kind == "*/*") {
+        let wished = fitting.iter().find(|(kind, _)| Some(*kind) == wish);
+        return Ok(*wished.unwrap_or(&fitting[0]));
     }
     accepted.sort_by(|a, b| b.0.total_cmp(&a.0));
     for (_, kind) in &accepted {
@@ -253,7 +281,7 @@ mod tests {
         let chosen = |accept: &str, form| {
             let mut headers = HeaderMap::new();
             headers.insert(header::ACCEPT, HeaderValue::from_str(accept).unwrap());
-            negotiated(&headers, form)
+            negotiated(&headers, None, form)
                 .map(|(kind, _)| kind)
                 .map_err(|p| p.status)
         };
@@ -265,7 +293,19 @@ mod tests {
         assert_eq!(chosen("text/*", Form::Rows), Ok("text/xml"));
         assert_eq!(chosen("text/turtle", Form::Rows), Err(406));
         assert_eq!(chosen("image/png, */*;q=0", Form::Rows), Err(406));
-        let none = negotiated(&HeaderMap::new(), Form::Rows).unwrap();
+        let none = negotiated(&HeaderMap::new(), None, Form::Rows).unwrap();
         assert_eq!(none.0, "application/sparql-results+json");
+        let wish = |value: &str, form| {
+            let found = negotiated(&HeaderMap::new(), wished(value), form);
+            found.unwrap().0
+        };
+        assert_eq!(wish("XML", Form::Rows), "application/sparql-results+xml");
+        assert_eq!(wish("text/csv", Form::Rows), "text/csv");
+        assert_eq!(
+            wish("nonsense", Form::Rows),
+            "application/sparql-results+json"
+        );
+        // a wish for rows says nothing about triples
+        assert_eq!(wish("json", Form::Triples), "text/turtle");
     }
 }

@@ -2,13 +2,16 @@
 
 mod ask;
 mod examples;
+mod loads;
 mod look;
 mod overhear;
+mod schema;
+mod text2sparql;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use wherefore::config::LinkerConfig;
 use wherefore::graph::sparql::Workers;
@@ -27,6 +30,7 @@ use crate::config::{GraphConfig, ServeConfig};
 use crate::error::{Error, Result};
 use crate::problem::Problem;
 pub(crate) use ask::{Asked, Event};
+pub(crate) use loads::Upload;
 use overhear::Overheard;
 
 /// Memory that folding changes in keeps to, more or less.
@@ -41,10 +45,15 @@ const TOY_EXAMPLES: [&str; 3] = [
 
 /// All that is served.
 pub(crate) struct Engine {
-    graphs: BTreeMap<String, Served>,
+    /// Graphs come while the server runs; none that somebody holds goes.
+    graphs: RwLock<BTreeMap<String, Arc<Served>>>,
+    /// Those of the graphs that came by a load.
+    loaded: RwLock<BTreeSet<String>>,
     default_graph: String,
     default_method: String,
     methods: BTreeMap<String, Method>,
+    models: BTreeMap<String, Arc<dyn LanguageModel>>,
+    workers: Option<Arc<Workers>>,
     /// Signs every answer.
     signer: Option<SigningKey>,
 }
@@ -60,10 +69,14 @@ pub(crate) struct Method {
 pub(crate) struct Served {
     pub(crate) name: String,
     live: Live,
+    /// Other names that a data set may be called by: the last part of the graph's path.
+    aliases: Vec<String>,
     /// Questions to begin with; made when the graph is warmed up if none were given.
     examples: OnceLock<Vec<String>>,
-    pipelines: BTreeMap<String, Pipeline>,
+    pipelines: BTreeMap<String, Arc<Pipeline>>,
     default_method: String,
+    /// What it speaks of, for the state of the graph by that identity.
+    schema: Mutex<Option<(String, Arc<Vec<u8>>)>>,
     /// Whether changes are being folded into the files.
     folding: Arc<AtomicBool>,
     /// Where queries of strangers run; inside of this process if there are none.
@@ -101,84 +114,110 @@ impl Engine {
                 },
             );
         }
-        let default_method = config.default_method.clone().unwrap_or_default();
         let workers = config.sparql_worker.as_ref().map(|command| {
             let memory = config.limits.sparql_memory;
             let (program, arguments) = command;
             Arc::new(Workers::new(program, arguments, memory))
         });
-        let mut graphs = BTreeMap::new();
-        for (name, graph) in &config.graphs {
-            let (live, unpacked) = open_graph(name, graph)?;
-            let mut linkers = Linkers::default();
-            let mut pipelines = BTreeMap::new();
-            for (method, Method { config, .. }) in &methods {
-                if !graph.methods.is_empty() && !graph.methods.contains(method) {
-                    continue;
-                }
-                let model = config.llm.as_ref().and_then(|llm| models.get(llm)).cloned();
-                let mut pipeline = config.build_with(model).map_err(|source| Error::Method {
-                    method: method.clone(),
-                    source: Box::new(source),
-                })?;
-                linkers.share(&config.link, &mut pipeline);
-                pipelines.insert(method.clone(), pipeline);
-            }
-            let has_default = pipelines.contains_key(default_method.as_str());
-            let first = pipelines.keys().next().cloned();
-            graphs.insert(
-                name.clone(),
-                Served {
-                    name: name.clone(),
-                    live,
-                    examples: match (graph.examples.as_slice(), graph.path.as_str()) {
-                        ([], "@toy") => OnceLock::from(Vec::from(TOY_EXAMPLES.map(str::to_owned))),
-                        ([], _) => OnceLock::new(),
-                        (given, _) => OnceLock::from(given.to_vec()),
-                    },
-                    default_method: match has_default {
-                        true => default_method.to_owned(),
-                        false => first.unwrap_or_default(),
-                    },
-                    pipelines,
-                    workers: workers.clone(),
-                    folding: Arc::default(),
-                    _unpacked: unpacked,
-                },
-            );
-        }
-        Ok(Self {
-            graphs,
+        let engine = Self {
+            graphs: RwLock::default(),
+            loaded: RwLock::default(),
             default_graph: config.default_graph.clone().unwrap_or_default(),
-            default_method,
+            default_method: config.default_method.clone().unwrap_or_default(),
             methods,
+            models,
+            workers,
             signer,
+        };
+        for (name, graph) in &config.graphs {
+            engine.put(engine.serve(name, graph)?);
+        }
+        Ok(engine)
+    }
+
+    /// Opens a graph with its methods.
+    fn serve(&self, name: &str, graph: &GraphConfig) -> Result<Served> {
+        let (live, unpacked) = open_graph(name, graph)?;
+        let mut linkers = Linkers::default();
+        let mut pipelines: BTreeMap<String, Arc<Pipeline>> = BTreeMap::new();
+        let mut made: Vec<(PipelineConfig, Arc<Pipeline>)> = Vec::new();
+        for (method, Method { config, .. }) in &self.methods {
+            if !graph.methods.is_empty() && !graph.methods.contains(method) {
+                continue;
+            }
+            // `auto` without another method is the reader, and what it keeps is kept once
+            let mut same = config.clone();
+            same.beside = same.beside.filter(|others| !others.is_empty());
+            if let Some((_, pipeline)) = made.iter().find(|(other, _)| *other == same) {
+                pipelines.insert(method.clone(), Arc::clone(pipeline));
+                continue;
+            }
+            let model = config.llm.as_ref().and_then(|llm| self.models.get(llm));
+            let built = config.build_with(model.cloned());
+            let mut pipeline = built.map_err(|source| Error::Method {
+                method: method.clone(),
+                source: Box::new(source),
+            })?;
+            linkers.share(&config.link, &mut pipeline);
+            let pipeline = Arc::new(pipeline);
+            made.push((same, Arc::clone(&pipeline)));
+            pipelines.insert(method.clone(), pipeline);
+        }
+        let has_default = pipelines.contains_key(&self.default_method);
+        let first = pipelines.keys().next().cloned();
+        Ok(Served {
+            name: name.to_owned(),
+            aliases: text2sparql::aliases(&graph.path),
+            live,
+            examples: match (graph.examples.as_slice(), graph.path.as_str()) {
+                ([], "@toy") => OnceLock::from(Vec::from(TOY_EXAMPLES.map(str::to_owned))),
+                ([], _) => OnceLock::new(),
+                (given, _) => OnceLock::from(given.to_vec()),
+            },
+            default_method: match has_default {
+                true => self.default_method.clone(),
+                false => first.unwrap_or_default(),
+            },
+            pipelines,
+            schema: Mutex::default(),
+            workers: self.workers.clone(),
+            folding: Arc::default(),
+            _unpacked: unpacked,
         })
+    }
+
+    /// From now on this graph is asked under its name.
+    fn put(&self, served: Served) {
+        let mut graphs = self.graphs.write().unwrap_or_else(PoisonError::into_inner);
+        graphs.insert(served.name.clone(), Arc::new(served));
     }
 
     /// Computes what every method keeps for its graph, so that the first asker need not wait, and
     /// finds questions to begin with where none were given.
     pub(crate) fn warm(&self) -> Result<(), Problem> {
-        for served in self.graphs.values() {
-            let graph = served.current()?;
-            let entity = some_entity(&*graph)?;
-            for pipeline in served.pipelines.values() {
-                // a word that no name is, for the part of linking that whole names do not need
-                let question = Question::new("xqzjk wqxzv");
-                pipeline.linker.mentions(&question, &*graph)?;
-                if let Some(entity) = entity {
-                    let links = [Link {
-                        entity,
-                        mention: String::new(),
-                        span: None,
-                        score: 1.0,
-                    }];
-                    pipeline.retriever.retrieve(&question, &links, &*graph)?;
-                }
+        self.graphs()
+            .iter()
+            .try_for_each(|served| self.warm_one(served))
+    }
+
+    fn warm_one(&self, served: &Served) -> Result<(), Problem> {
+        let graph = served.current()?;
+        let entity = some_entity(&*graph)?;
+        for pipeline in served.pipelines.values() {
+            // a word that no name is, for the part of linking that whole names do not need
+            let question = Question::new("xqzjk wqxzv");
+            pipeline.linker.mentions(&question, &*graph)?;
+            if let Some(entity) = entity {
+                let links = [Link {
+                    entity,
+                    mention: String::new(),
+                    span: None,
+                    score: 1.0,
+                }];
+                pipeline.retriever.retrieve(&question, &links, &*graph)?;
             }
-            self.find_examples(served, &graph)?;
         }
-        Ok(())
+        self.find_examples(served, &graph)
     }
 
     /// Questions about a graph of ours. A service is not asked, nor is a language model: both cost
@@ -199,9 +238,10 @@ impl Engine {
         Ok(())
     }
 
-    /// All graphs.
-    pub(crate) fn graphs(&self) -> impl Iterator<Item = &Served> {
-        self.graphs.values()
+    /// All graphs, by name.
+    pub(crate) fn graphs(&self) -> Vec<Arc<Served>> {
+        let graphs = self.graphs.read().unwrap_or_else(PoisonError::into_inner);
+        graphs.values().cloned().collect()
     }
 
     /// All methods by name.
@@ -221,16 +261,18 @@ impl Engine {
 
     /// Whether a language model takes part in this method, or the default one.
     pub(crate) fn uses_llm(&self, graph: Option<&str>, method: Option<&str>) -> bool {
-        let default = self.graph(graph).map(Served::default_method);
-        let name = method.or(default.ok()).unwrap_or_default();
+        let served = self.graph(graph).ok();
+        let default = served.as_ref().map(|served| served.default_method());
+        let name = method.or(default).unwrap_or_default();
         (self.methods.get(name)).is_some_and(|m| m.uses_llm || m.config.llm.is_some())
     }
 
     /// The graph of this name, or the default one.
-    pub(crate) fn graph(&self, name: Option<&str>) -> Result<&Served, Problem> {
+    pub(crate) fn graph(&self, name: Option<&str>) -> Result<Arc<Served>, Problem> {
         let name = name.unwrap_or(&self.default_graph);
-        self.graphs.get(name).ok_or_else(|| {
-            let known: Vec<&str> = self.graphs.keys().map(String::as_str).collect();
+        let graphs = self.graphs.read().unwrap_or_else(PoisonError::into_inner);
+        graphs.get(name).cloned().ok_or_else(|| {
+            let known: Vec<&str> = graphs.keys().map(String::as_str).collect();
             Problem::not_found(
                 "no-such-graph",
                 format!("there is no graph `{}`", clipped(name)),
@@ -259,7 +301,7 @@ impl Served {
     /// The pipeline of this method, or of the default one.
     pub(crate) fn pipeline(&self, method: Option<&str>) -> Result<&Pipeline, Problem> {
         let method = method.unwrap_or(&self.default_method);
-        self.pipelines.get(method).ok_or_else(|| {
+        self.pipelines.get(method).map(|p| &**p).ok_or_else(|| {
             let known: Vec<&str> = self.methods().collect();
             Problem::not_found(
                 "no-such-method",
@@ -478,8 +520,16 @@ mod tests {
         engine.warm().unwrap();
         let served = engine.graph(None).unwrap();
         assert_eq!(served.name, "toy");
-        assert_eq!(served.default_method(), "read");
-        assert_eq!(served.methods().count(), 2);
+        assert_eq!(served.default_method(), "auto");
+        assert_eq!(
+            served.methods().collect::<Vec<_>>(),
+            ["auto", "read", "similarity"]
+        );
+        // without another method, `auto` is the reader itself
+        assert!(Arc::ptr_eq(
+            &served.pipelines["auto"],
+            &served.pipelines["read"]
+        ));
         let unknown = engine.graph(Some("x")).err().unwrap();
         assert_eq!(
             (unknown.status, unknown.hint.as_deref()),

@@ -101,6 +101,12 @@ def main():
                     passed.append(package)
                 else:
                     skipped.append(f"{package} (not installed)")
+            if has("text2sparql_client"):
+                import challenge
+                challenge.check(binary, served, folder)
+                passed.append("text2sparql")
+            else:
+                skipped.append("text2sparql (not installed)")
             node, folder_of_node = shutil.which("node"), Path(sys.executable).parent.parent
             if node and (folder_of_node / "node_modules" / "openai").is_dir():
                 subprocess.run([node, HERE / "openai.mjs", address, folder_of_node], check=True)

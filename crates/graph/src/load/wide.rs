@@ -1,0 +1,475 @@
+//! Tables of things: a row is one thing, its columns are relations of it.
+//!
+//! ```text
+//! name,born in,children        Ada -[born in]-> London
+//! Ada,London,Byron;Anne        Ada -[children]-> Byron, Ada -[children]-> Anne     (split at `;`)
+//! ```
+//!
+//! One column names the thing. Empty cells say nothing. Numbers, dates, `true` and `false` become
+//! literals, all else names or IRIs, as in other tables. In JSON a thing is an object, and a list
+//! is several values.
+
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Number, Value};
+
+use super::rdf::Keys;
+use super::source::Format;
+use super::table::{csv_records, entity_key, fields, push_field};
+use crate::key::{self, LiteralKindRef, XSD};
+
+/// How to read tables of things.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wide {
+    /// The column that names the thing: its number from 1, or its name; the first if none is given.
+    pub name_column: Option<String>,
+    /// What stands between several values in a cell, if anything does.
+    pub split: Option<String>,
+}
+
+/// Columns of one table.
+#[derive(Debug)]
+pub(crate) struct Columns {
+    name: usize,
+    /// The key of each column's relation; none for the thing's own name and for columns that have
+    /// no name.
+    relations: Vec<Option<Vec<u8>>>,
+    split: Option<String>,
+}
+
+/// The names in objects of one file.
+#[derive(Debug)]
+pub(crate) struct Names {
+    name: String,
+    split: Option<String>,
+}
+
+/// What a file of things is read by.
+#[derive(Debug)]
+pub(crate) enum Things {
+    Table(Columns),
+    Json(Names),
+}
+
+impl Wide {
+    fn split(&self) -> Option<String> {
+        self.split.clone().filter(|split| !split.is_empty())
+    }
+
+    /// Decides by the first record of a table; also what is worth telling.
+    pub(crate) fn columns(
+        &self,
+        header: &str,
+        format: Format,
+    ) -> Result<(Columns, Vec<String>), String> {
+        let header = header.trim_end_matches('\r');
+        let cells = fields(header, format);
+        let cells: Vec<&str> = cells.iter().map(|cell| cell.trim()).collect();
+        if cells.len() < 2 {
+            return Err("its first line names fewer than two columns".to_owned());
+        }
+        if header.contains('\0') {
+            return Err("its first line holds a NUL byte".to_owned());
+        }
+        let name = match &self.name_column {
+            None => 0,
+            Some(column) => {
+                let wanted = column.trim();
+                let named = cells.iter().position(|c| c.eq_ignore_ascii_case(wanted));
+                let numbered = || wanted.parse::<usize>().ok()?.checked_sub(1);
+                let numbered = || numbered().filter(|&at| at < cells.len());
+                (named.or_else(numbered))
+                    .ok_or_else(|| format!("its first line names no column `{column}`"))?
+            }
+        };
+        let mut notes = Vec::new();
+        let mut relations = Vec::with_capacity(cells.len());
+        for (at, cell) in cells.iter().enumerate() {
+            if cell.is_empty() && at != name {
+                notes.push(format!(
+                    "column {} has no name in the first line, and was not read",
+                    at + 1
+                ));
+            }
+            relations.push((at != name && !cell.is_empty()).then(|| entity_key(cell)));
+        }
+        if relations.iter().all(Option::is_none) {
+            return Err("no column beside the one that names things has a name".to_owned());
+        }
+        Ok((
+            Columns {
+                name,
+                relations,
+                split: self.split(),
+            },
+            notes,
+        ))
+    }
+
+    /// Decides by the first object of a file.
+    pub(crate) fn names(&self, first: &Element) -> Result<Names, String> {
+        let Element::Object(object) = first else {
+            return Err("its first value is no object".to_owned());
+        };
+        let name = match &self.name_column {
+            Some(column) => column.clone(),
+            None => (object.first())
+                .map(|(name, _)| name.clone())
+                .ok_or("its first object is empty")?,
+        };
+        Ok(Names {
+            name,
+            split: self.split(),
+        })
+    }
+}
+
+/// The first record of a text.
+pub(crate) fn first_record(text: &[u8], format: Format) -> &[u8] {
+    if format != Format::Csv {
+        return text.split(|b| *b == b'\n').next().unwrap_or_default();
+    }
+    let mut length = None;
+    csv_records(text, |record, _| {
+        length.get_or_insert(record.len());
+    });
+    &text[..length.unwrap_or(0)]
+}
+
+/// What is said of one thing: its key, and keys of relations and values.
+#[derive(Debug, Default)]
+pub(crate) struct Said {
+    keys: Keys,
+    values: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+impl Said {
+    fn begin(&mut self, name: &str) -> Result<(), String> {
+        self.values.clear();
+        self.keys[0].clear();
+        push_field(&mut self.keys[0], name, 0, false).map_err(|_| {
+            "no name: the cell that names the thing is empty or holds a NUL byte".into()
+        })
+    }
+
+    fn text(&mut self, relation: &[u8], text: &str, split: Option<&String>) -> Result<(), String> {
+        let parts: Vec<&str> = match split {
+            Some(split) => text.split(split.as_str()).collect(),
+            None => vec![text],
+        };
+        for part in parts.into_iter().map(str::trim).filter(|p| !p.is_empty()) {
+            let mut key = Vec::new();
+            push_field(&mut key, part, 2, true)?;
+            self.values.push((relation.to_owned(), key));
+        }
+        Ok(())
+    }
+
+    fn literal(&mut self, relation: &[u8], text: &str, local: &str) {
+        let mut key = Vec::new();
+        let kind = format!("{XSD}{local}");
+        key::push_literal(&mut key, text, LiteralKindRef::Typed(&kind));
+        self.values.push((relation.to_owned(), key));
+    }
+
+    fn number(&mut self, relation: &[u8], number: &Number) {
+        let local = if number.is_f64() { "double" } else { "integer" };
+        self.literal(relation, &number.to_string(), local);
+    }
+
+    /// A JSON value; lists lie in no other lists.
+    fn value(
+        &mut self,
+        name: &str,
+        relation: &[u8],
+        value: &Value,
+        split: Option<&String>,
+    ) -> Result<(), String> {
+        match value {
+            Value::Null => Ok(()),
+            Value::String(text) => self.text(relation, text, split),
+            Value::Number(number) => {
+                self.number(relation, number);
+                Ok(())
+            }
+            Value::Bool(truth) => {
+                self.literal(relation, &truth.to_string(), "boolean");
+                Ok(())
+            }
+            Value::Array(all) if !all.iter().any(Value::is_array) => {
+                (all.iter()).try_for_each(|value| self.value(name, relation, value, split))
+            }
+            Value::Array(_) => Err(format!("`{}` is a list of lists", short(name))),
+            Value::Object(_) => Err(format!(
+                "`{}` is an object; only texts, numbers, truth values and lists of them are read",
+                short(name)
+            )),
+        }
+    }
+
+    /// Calls `each` with the keys of every triple.
+    pub(crate) fn triples<E>(
+        &mut self,
+        mut each: impl FnMut(&Keys) -> Result<(), E>,
+    ) -> Result<(), E> {
+        for (relation, value) in self.values.drain(..) {
+            self.keys[1] = relation;
+            self.keys[2] = value;
+            each(&self.keys)?;
+        }
+        Ok(())
+    }
+
+    /// Reads one record of a table; false if it is blank.
+    pub(crate) fn row(
+        &mut self,
+        record: &str,
+        format: Format,
+        columns: &Columns,
+    ) -> Result<bool, String> {
+        let record = record.trim_end_matches('\r');
+        let cells = fields(record, format);
+        if cells.iter().all(|cell| cell.trim().is_empty()) {
+            return Ok(false);
+        }
+        let named = columns.relations.len();
+        if cells.iter().skip(named).any(|cell| !cell.trim().is_empty()) {
+            return Err(format!(
+                "{} cells, and the first line names {named} columns",
+                cells.len()
+            ));
+        }
+        self.begin(cells.get(columns.name).map_or("", |cell| cell))?;
+        for (cell, relation) in cells.iter().zip(&columns.relations) {
+            if let Some(relation) = relation {
+                self.text(relation, cell, columns.split.as_ref())?;
+            }
+        }
+        Ok(true)
+    }
+
+    /// Reads one object.
+    pub(crate) fn object(&mut self, element: &Element, names: &Names) -> Result<(), String> {
+        let Element::Object(object) = element else {
+            return Err("no object".to_owned());
+        };
+        let own = |(name, _): &&(String, Value)| *name == names.name;
+        let missing = || format!("no `{}`, which names the thing", short(&names.name));
+        match &object.iter().find(own).ok_or_else(missing)?.1 {
+            Value::String(text) => self.begin(text)?,
+            Value::Number(number) => self.begin(&number.to_string())?,
+            _ => return Err(missing()),
+        }
+        for (name, value) in object.iter().filter(|pair| !own(pair)) {
+            if name.trim().is_empty() || name.contains('\0') {
+                return Err("a name of a relation is empty or holds a NUL byte".to_owned());
+            }
+            let relation = entity_key(name.trim());
+            self.value(name, &relation, value, names.split.as_ref())?;
+        }
+        Ok(())
+    }
+}
+
+/// The beginning of a name, for a message about it.
+fn short(name: &str) -> String {
+    name.chars().take(60).collect()
+}
+
+/// A JSON value; what stands in an object keeps its order.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Element {
+    Object(Vec<(String, Value)>),
+    Other(Value),
+}
+
+impl Element {
+    pub(crate) fn value(self) -> Value {
+        match self {
+            Element::Object(object) => Value::Object(object.into_iter().collect::<Map<_, _>>()),
+            Element::Other(value) => value,
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Element {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Any;
+        impl<'de> Visitor<'de> for Any {
+            type Value = Element;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a JSON value")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Element, A::Error> {
+                let mut object = Vec::new();
+                while let Some(pair) = map.next_entry()? {
+                    object.push(pair);
+                }
+                Ok(Element::Object(object))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Element, A::Error> {
+                let mut list = Vec::new();
+                while let Some(value) = seq.next_element()? {
+                    list.push(value);
+                }
+                Ok(Element::Other(Value::Array(list)))
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Element, E> {
+                Ok(Element::Other(text.into()))
+            }
+
+            fn visit_bool<E>(self, truth: bool) -> Result<Element, E> {
+                Ok(Element::Other(truth.into()))
+            }
+
+            fn visit_u64<E>(self, number: u64) -> Result<Element, E> {
+                Ok(Element::Other(number.into()))
+            }
+
+            fn visit_i64<E>(self, number: i64) -> Result<Element, E> {
+                Ok(Element::Other(number.into()))
+            }
+
+            fn visit_f64<E>(self, number: f64) -> Result<Element, E> {
+                Ok(Element::Other(number.into()))
+            }
+
+            fn visit_unit<E>(self) -> Result<Element, E> {
+                Ok(Element::Other(Value::Null))
+            }
+        }
+        deserializer.deserialize_any(Any)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn triples(said: &mut Said) -> Vec<[String; 3]> {
+        let mut found = Vec::new();
+        let told: Result<(), ()> = said.triples(|keys| {
+            found.push(keys.clone().map(|k| String::from_utf8(k).unwrap()));
+            Ok(())
+        });
+        told.unwrap();
+        found
+    }
+
+    fn read(wide: &Wide, header: &str, row: &str) -> Result<Vec<[String; 3]>, String> {
+        let (columns, _) = wide.columns(header, Format::Csv)?;
+        let mut said = Said::default();
+        said.row(row, Format::Csv, &columns)?;
+        Ok(triples(&mut said))
+    }
+
+    fn json(wide: &Wide, text: &str) -> Result<Vec<[String; 3]>, String> {
+        let element: Element = serde_json::from_str(text).unwrap();
+        let names = wide.names(&element)?;
+        let mut said = Said::default();
+        said.object(&element, &names)?;
+        Ok(triples(&mut said))
+    }
+
+    #[test]
+    fn a_row_is_a_thing_and_columns_are_its_relations() {
+        let plain = Wide::default();
+        let header = "name,born in,age,notes";
+        assert_eq!(
+            read(&plain, header, "Ada,London,36,").unwrap(),
+            [
+                ["nAda", "nborn in", "nLondon"],
+                ["nAda", "nage", "l36\0^#integer"]
+            ]
+        );
+        // a row may end early, but not go on
+        assert_eq!(read(&plain, header, "Ada,London").unwrap().len(), 1);
+        let long = read(&plain, header, "Ada,a,b,c,d").unwrap_err();
+        assert_eq!(long, "5 cells, and the first line names 4 columns");
+        assert!(
+            read(&plain, header, ",London")
+                .unwrap_err()
+                .contains("no name")
+        );
+        assert!(read(&plain, header, " , ,").unwrap().is_empty());
+        assert!(read(&plain, header, "Ada,a\0b").is_err());
+    }
+
+    #[test]
+    fn cells_with_several_values_are_split_where_that_is_said() {
+        let split = Wide {
+            name_column: Some("title".into()),
+            split: Some(";".into()),
+        };
+        assert_eq!(
+            read(&split, "year,Title,cast", "1999,Matrix,Keanu; Carrie;").unwrap(),
+            [
+                ["nMatrix", "nyear", "l1999\0^#integer"],
+                ["nMatrix", "ncast", "nKeanu"],
+                ["nMatrix", "ncast", "nCarrie"]
+            ]
+        );
+        let by_number = Wide {
+            name_column: Some("2".into()),
+            split: None,
+        };
+        let triple = &read(&by_number, "year,title", "1999,a;b").unwrap()[0];
+        assert_eq!(triple[0], "na;b");
+        for missing in ["0", "4", "director"] {
+            let wide = Wide {
+                name_column: Some(missing.into()),
+                split: None,
+            };
+            assert!(read(&wide, "year,title", "1999,a").is_err(), "{missing}");
+        }
+    }
+
+    #[test]
+    fn columns_without_a_name_are_told() {
+        let (_, notes) = Wide::default().columns(",a,,b\r", Format::Csv).unwrap();
+        let told = "column 3 has no name in the first line, and was not read";
+        assert_eq!(notes, [told]);
+        for bad in ["name", "name,", "name,\0"] {
+            assert!(Wide::default().columns(bad, Format::Csv).is_err(), "{bad}");
+        }
+        let quoted = first_record(b"\"a\nb\",c\nd,e", Format::Csv);
+        assert_eq!(quoted, b"\"a\nb\",c");
+    }
+
+    #[test]
+    fn an_object_is_a_thing_and_a_list_is_several_values() {
+        let plain = Wide::default();
+        let text =
+            r#"{"title":"Matrix","year":1999,"cast":["Keanu","Carrie"],"sequel":null,"good":true}"#;
+        assert_eq!(
+            json(&plain, text).unwrap(),
+            [
+                ["nMatrix", "nyear", "l1999\0^#integer"],
+                ["nMatrix", "ncast", "nKeanu"],
+                ["nMatrix", "ncast", "nCarrie"],
+                ["nMatrix", "ngood", "ltrue\0^#boolean"]
+            ]
+        );
+        let by_name = Wide {
+            name_column: Some("id".into()),
+            split: None,
+        };
+        let triple = &json(&by_name, r#"{"a":1.5,"id":7}"#).unwrap()[0];
+        assert_eq!(triple, &["n7", "na", "l1.5\0^#double"]);
+        for bad in [
+            r#"{"a":1}"#,
+            r#"{"id":null}"#,
+            r#"{"id":"x","a":{"b":1}}"#,
+            r#"{"id":"x","a":[[1]]}"#,
+            r#"{"id":"x","":1}"#,
+            "[1]",
+        ] {
+            assert!(json(&by_name, bad).is_err(), "{bad}");
+        }
+    }
+}
