@@ -31,6 +31,15 @@ def test_what_is_computed_is_marked(films):
     assert (entity.name, entity.computed) == ("2", True)
 
 
+def test_a_question_follows_an_answer(world):
+    peru = world.ask("What is the capital of Peru?")
+    after = world.ask("And its population?", follow=peru)
+    assert after.answers and after.names == world.ask("What is the population of Lima?").names
+    # what answers nothing has nothing to follow
+    nothing = world.ask("What is the blorpy of Peru?")
+    assert not world.ask("And its population?", follow=nothing)
+
+
 def test_a_refusal_says_why(world):
     answer = world.ask("What is the blorpy of Peru?")
     assert not answer

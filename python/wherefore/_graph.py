@@ -298,15 +298,18 @@ class Graph:
         reading: int = 0,
         precision: Optional[float] = None,
         coverage: Optional[float] = None,
+        follow: Optional[Answer] = None,
     ) -> Answer:
         """Answers a question, or says in ``reason`` why not.
 
         ``method``, ``model``, ``config`` and ``llm`` are as on the command line; ``topics`` are names of
         entities it is about; ``reading`` takes one of the ``alternatives``; ``precision`` is how many of the
-        answers that are given are to be right, 0 gives them all.
+        answers that are given are to be right, 0 gives them all; ``follow`` is the answer before, for
+        questions such as *And its population?*
         """
         said = (list(topics), reading, precision, coverage)
-        return Answer(self._native.ask(question, self._how(method, model, config, llm), said))
+        before = None if follow is None else follow.to_json()
+        return Answer(self._native.ask(question, self._how(method, model, config, llm), said, before))
 
     def ask_many(
         self,

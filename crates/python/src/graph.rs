@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use wherefore::link::LinkingReport;
 use wherefore::verify::{Saved, seal, verify_saved};
-use wherefore::{Pipeline, Question};
+use wherefore::{Follow, Pipeline, Question};
 use wherefore_graph::sparql::{ResultFormat, SparqlOptions, Workers};
 use wherefore_graph::{Action, ChangeSet, Format, Input, LoadOptions, TableOptions, Trust};
 
@@ -203,10 +203,24 @@ impl Graph {
         })
     }
 
-    fn ask(&self, py: Python<'_>, text: &str, how: How, said: Said) -> PyResult<Answer> {
+    /// `follow` is the answer before, as JSON.
+    #[pyo3(signature = (text, how, said, follow=None))]
+    fn ask(
+        &self,
+        py: Python<'_>,
+        text: &str,
+        how: How,
+        said: Said,
+        follow: Option<String>,
+    ) -> PyResult<Answer> {
         self.with(py, |graph| {
             let pipeline = self.pipeline(&how)?;
-            let answer = pipeline.answer(&question(text, &said), graph.as_ref(), &mut ())?;
+            let before = follow.as_deref().map(Saved::from_json).transpose()?;
+            let question = Question {
+                follow: before.and_then(|saved| Follow::of(&saved.answer)),
+                ..question(text, &said)
+            };
+            let answer = pipeline.answer(&question, graph.as_ref(), &mut ())?;
             Ok(Answer { answer, graph })
         })
     }
