@@ -1,5 +1,7 @@
 //! Graphs that come over HTTP.
 
+#![expect(clippy::unwrap_used, reason = "a test may fail")]
+
 mod served;
 
 use std::io::Write;
