@@ -1,6 +1,6 @@
 //! What a graph speaks of, for people: its classes and relations with counts and examples.
 //!
-//! It is what the reader knows of the graph ([`Schema`]): large relations are told by a sample, and
+//! It is what the reader knows of the graph (`schema.rs`): large relations are told by a sample, and
 //! a service by what it counted, without examples.
 
 use std::cmp::Reverse;
