@@ -25,7 +25,7 @@ use wherefore::model::{LanguageModel, checkpoint, encode};
 use wherefore::read::{Asked, Known, LearnedPhrases, Learning, Proposal, Weights};
 use wherefore::retrieve::{PHRASES_FILE, WEIGHTS_FILE};
 
-use crate::aside;
+use crate::atomic_write;
 use crate::draft::{DraftOptions, draft};
 use crate::error::{Error, Result};
 use crate::questions::GoldQuestion;
@@ -82,7 +82,7 @@ impl Settings for AdaptConfig {
 
 /// Questions of one kind that were kept aside: how many are answered exactly right.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Judged {
+pub struct AdaptMetrics {
     /// `own`, `reworded` or `drafted`.
     pub kind: &'static str,
     /// Learned from.
@@ -116,7 +116,7 @@ pub struct Adapted {
     /// The phrases, where some were learned.
     pub phrases: Option<LearnedPhrases>,
     /// Each kind of questions.
-    pub judged: Vec<Judged>,
+    pub judged: Vec<AdaptMetrics>,
     /// What is taken.
     pub chosen: Chosen,
     /// Passes over the questions.
@@ -260,9 +260,9 @@ pub fn adapt(
     })?;
     let with_weights = judge(&adapted, &weights, &mut see)?;
 
-    let judged: Vec<Judged> = (kinds.iter().enumerate())
+    let judged: Vec<AdaptMetrics> = (kinds.iter().enumerate())
         .filter(|(_, kind)| !kind.aside.is_empty())
-        .map(|(at, kind)| Judged {
+        .map(|(at, kind)| AdaptMetrics {
             kind: kind.name,
             learned: kind.phrases.len() + kind.weights.len(),
             questions: kind.aside.len(),
@@ -285,7 +285,7 @@ pub fn adapt(
 }
 
 /// What is best on the first kind of questions: own ones come first, then reworded, then drafts.
-fn chosen(judged: &[Judged]) -> Chosen {
+fn chosen(judged: &[AdaptMetrics]) -> Chosen {
     let Some(first) = judged.first() else {
         return Chosen::Before;
     };
@@ -419,7 +419,7 @@ fn prompt(question: &str) -> Prompt {
 /// Writes what came of it into a folder that `--model` takes.
 pub fn save(folder: &Path, adapted: &Adapted, config: &AdaptConfig, took: Duration) -> Result<()> {
     std::fs::create_dir_all(folder).map_err(Error::io("write", folder))?;
-    aside::write(&folder.join(WEIGHTS_FILE), adapted.weights.written())?;
+    atomic_write::write(&folder.join(WEIGHTS_FILE), adapted.weights.written())?;
     let phrases = folder.join(PHRASES_FILE);
     match &adapted.phrases {
         Some(learned) => learned
@@ -430,7 +430,7 @@ pub fn save(folder: &Path, adapted: &Adapted, config: &AdaptConfig, took: Durati
         }
         None => {}
     }
-    aside::write_json(
+    atomic_write::write_json(
         &folder.join("config.json"),
         &json!({
             "format": checkpoint::FORMAT,
@@ -456,8 +456,8 @@ mod tests {
     use super::*;
     use crate::questions::Name;
 
-    fn judged(before: usize, phrases: usize, weights: usize) -> Judged {
-        Judged {
+    fn judged(before: usize, phrases: usize, weights: usize) -> AdaptMetrics {
+        AdaptMetrics {
             kind: "own",
             learned: 40,
             questions: 10,

@@ -57,7 +57,7 @@ pub struct Samples {
 
 /// How far confidences of a run can be trusted: as they were, and by what the other groups teach.
 #[derive(Clone, Debug, Serialize)]
-pub struct Judged {
+pub struct CalibrationMetrics {
     /// The run.
     pub run: String,
     /// Its group.
@@ -254,7 +254,7 @@ fn solved(mut a: Vec<Vec<f64>>, mut b: Vec<f64>) -> Vec<f64> {
 }
 
 /// How far confidences can be trusted, each group by what the others teach; and all together.
-pub fn judge(runs: &[Samples]) -> Result<Vec<Judged>> {
+pub fn judge(runs: &[Samples]) -> Result<Vec<CalibrationMetrics>> {
     let groups: BTreeSet<&str> = runs.iter().map(|run| run.group.as_str()).collect();
     let mut judged = Vec::new();
     let (mut before, mut after, mut all) = (Vec::new(), Vec::new(), 0);
@@ -273,7 +273,7 @@ pub fn judge(runs: &[Samples]) -> Result<Vec<Judged>> {
             before.extend(&was);
             after.extend(&is);
             all += run.questions;
-            judged.push(Judged {
+            judged.push(CalibrationMetrics {
                 run: run.name.clone(),
                 group: run.group.clone(),
                 before: Confidence::of(was, run.questions),
@@ -281,7 +281,7 @@ pub fn judge(runs: &[Samples]) -> Result<Vec<Judged>> {
             });
         }
     }
-    judged.push(Judged {
+    judged.push(CalibrationMetrics {
         run: "all".into(),
         group: String::new(),
         before: Confidence::of(before, all),

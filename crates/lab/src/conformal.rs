@@ -23,7 +23,7 @@ pub struct Readings {
 
 /// How a promise was kept.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Kept {
+pub struct CoverageCheck {
     /// What was promised.
     pub coverage: f64,
     /// How often the right reading was among those that are answered.
@@ -76,7 +76,7 @@ impl Readings {
 }
 
 /// How a promise is kept over other questions.
-pub fn kept(known: &Conformal, coverage: f64, over: &[Readings]) -> Result<Kept> {
+pub fn kept(known: &Conformal, coverage: f64, over: &[Readings]) -> Result<CoverageCheck> {
     let threshold = known.threshold(coverage as f32)?;
     let covered = over
         .iter()
@@ -87,7 +87,7 @@ pub fn kept(known: &Conformal, coverage: f64, over: &[Readings]) -> Result<Kept>
         others + usize::from(!r.shares.is_empty())
     };
     let n = over.len().max(1) as f64;
-    Ok(Kept {
+    Ok(CoverageCheck {
         coverage,
         covered: covered.count() as f64 / n,
         readings: over.iter().map(size).sum::<usize>() as f64 / n,

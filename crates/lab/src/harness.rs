@@ -26,7 +26,7 @@ use wherefore::{Answer, Observer, Pipeline, Stage};
 use wherefore_graph::Graph;
 use xxhash_rust::xxh3::Xxh3Default;
 
-use crate::aside::{self, write_json};
+use crate::atomic_write::{self, write_json};
 use crate::error::{Error, Result};
 use crate::metrics::{Metrics, Observation, Options, RecallAtK, Scores, TopicSource, recall_at};
 use crate::outcome::{Outcome, Trail};
@@ -451,7 +451,7 @@ fn save_questions(folder: &Path, asked: &[GoldQuestion]) -> Result<()> {
         .collect();
     let mut text = Vec::new();
     questions::write(&bare, &mut text).map_err(Error::io("write", &path))?;
-    aside::write(&path, text)
+    atomic_write::write(&path, text)
 }
 
 /// A run folder, read.

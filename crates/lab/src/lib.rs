@@ -7,7 +7,7 @@
 //! ```
 
 pub mod adapt;
-pub mod aside;
+pub mod atomic_write;
 pub mod aspects;
 pub mod calibrate;
 pub mod conformal;

@@ -11,7 +11,7 @@ use wherefore::model::tensor::Device;
 use wherefore::model::{distance_mlp, pna, relation_plan};
 use wherefore_lab::supervise::{RelationPaths, ShortestPaths};
 use wherefore_lab::train::{
-    Labels, Progress, Pupil, RelationPlanTrainConfig, Settings, Task, TrainConfig, Trained, network,
+    Labels, Progress, TrainableNetwork, RelationPlanTrainConfig, Settings, Task, TrainConfig, Trained, network,
 };
 use wherefore_lab::{Error, GoldQuestion};
 
@@ -190,7 +190,7 @@ fn questions_that_lead_nowhere_are_said() {
 }
 
 /// Trains another network on the same family.
-fn learned<N: Pupil>(change: impl FnOnce(&mut TrainConfig<N::Sizes>)) -> Trained {
+fn learned<N: TrainableNetwork>(change: impl FnOnce(&mut TrainConfig<N::Sizes>)) -> Trained {
     let place = tempfile::tempdir().unwrap();
     let graph = family();
     let mut config: TrainConfig<N::Sizes> = TrainConfig {

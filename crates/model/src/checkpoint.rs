@@ -32,7 +32,7 @@ const MODEL: &str = "model.safetensors";
 const TRAINING: &str = "training.safetensors";
 
 /// A network that a checkpoint can hold.
-pub trait Kept: Sized {
+pub trait Checkpointable: Sized {
     /// The method, as `config.json` names it.
     const METHOD: &'static str;
     /// Sizes of the network.
@@ -109,7 +109,7 @@ impl Description {
 
 impl<S> Description<S> {
     /// Describes a network of these sizes.
-    pub fn of<N: Kept<Sizes = S>>(sizes: S, encoder: &str, seed: u64) -> Self {
+    pub fn of<N: Checkpointable<Sizes = S>>(sizes: S, encoder: &str, seed: u64) -> Self {
         Self {
             format: FORMAT,
             method: N::METHOD.into(),
@@ -127,7 +127,7 @@ impl<S> Description<S> {
 }
 
 /// A checkpoint that was read and found whole.
-pub struct Checkpoint<N: Kept = qr_gat::Network> {
+pub struct Checkpoint<N: Checkpointable = qr_gat::Network> {
     /// What it says of itself.
     pub description: Description<N::Sizes>,
     /// The network.
@@ -138,7 +138,7 @@ pub struct Checkpoint<N: Kept = qr_gat::Network> {
 
 /// Writes a checkpoint to `folder`, in place of what is there. With an optimiser, training can go
 /// on from it.
-pub fn save<N: Kept>(
+pub fn save<N: Checkpointable>(
     folder: &Path,
     description: &Description<N::Sizes>,
     network: &N,
@@ -159,7 +159,7 @@ pub fn save<N: Kept>(
 }
 
 /// Writes description and network into a folder that [`replace`] is filling.
-pub fn write_into<N: Kept>(
+pub fn write_into<N: Checkpointable>(
     folder: &Path,
     description: &Description<N::Sizes>,
     network: &N,
@@ -230,7 +230,7 @@ pub fn in_place(folder: &Path) -> PathBuf {
     }
 }
 
-impl<N: Kept> Checkpoint<N> {
+impl<N: Checkpointable> Checkpoint<N> {
     /// Reads the network in `folder`, and checks every tensor's name, shape and numbers.
     pub fn load(folder: &Path, device: &Device) -> Result<Self> {
         let folder = &in_place(folder);

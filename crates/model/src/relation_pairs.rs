@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 use candle_core::{Device, Tensor, Var};
 use serde::{Deserialize, Serialize};
 
-use crate::checkpoint::Kept;
+use crate::checkpoint::Checkpointable;
 use crate::tensor::softmax;
 use crate::{Error, Random, Result};
 
@@ -213,7 +213,7 @@ impl PairScorer {
     }
 }
 
-impl Kept for PairScorer {
+impl Checkpointable for PairScorer {
     const METHOD: &'static str = "relation-pairs";
     type Sizes = Sizes;
 

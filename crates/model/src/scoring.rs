@@ -9,12 +9,12 @@ use std::collections::BTreeMap;
 
 use candle_core::{Device, Tensor, Var};
 
-use crate::checkpoint::Kept;
+use crate::checkpoint::Checkpointable;
 use crate::qr_gat::{self, Projected, Rows, Scored, Subgraph};
 use crate::{Random, Result};
 
 /// A network that scores the triples of a neighbourhood, as it learns.
-pub trait TripleNetwork: Kept + Send + Sync + 'static {
+pub trait TripleNetwork: Checkpointable + Send + Sync + 'static {
     /// The same as it answers.
     type Scorer: TripleScorer;
 

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use candle_core::{D, DType, Device, Tensor, Var};
 use serde::{Deserialize, Serialize};
 
-use crate::checkpoint::Kept;
+use crate::checkpoint::Checkpointable;
 use crate::encode::transformer::files::{open_weights, read_json};
 use crate::encode::{Encoder, Pooling, TransformerEncoder, TransformerOptions};
 use crate::tensor::{layer_norm, unit_rows};
@@ -312,7 +312,7 @@ fn shapes(sizes: &Sizes) -> Vec<(String, Vec<usize>)> {
     shapes
 }
 
-impl Kept for Tuned {
+impl Checkpointable for Tuned {
     const METHOD: &'static str = "gnn2r-bert";
     type Sizes = Sizes;
 

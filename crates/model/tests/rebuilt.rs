@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use safetensors::{Dtype, SafeTensors};
 use serde_json::{Value, json};
-use wherefore_model::checkpoint::{Checkpoint, Description, Kept, save};
+use wherefore_model::checkpoint::{Checkpoint, Description, Checkpointable, save};
 use wherefore_model::gnn2r::sentence::{SentenceEncoder, SentenceReader};
 use wherefore_model::qr_gat::{Scratch, Subgraph, Table};
 use wherefore_model::scoring::{TripleNetwork, TripleScorer};
@@ -255,7 +255,7 @@ impl Folder {
 
 /// Gives every tensor random numbers, the scales of norms around 1: what a network begins with has
 /// zeros and equal tensors, in which mistakes would hide.
-fn shaken<N: Kept>(network: N, seed: u64) -> N {
+fn shaken<N: Checkpointable>(network: N, seed: u64) -> N {
     let mut random = Random::new(seed);
     for (name, var) in network.parameters() {
         let count = var.elem_count();
@@ -272,7 +272,7 @@ fn shaken<N: Kept>(network: N, seed: u64) -> N {
 }
 
 /// Writes a checkpoint; it is read back by the crate and by the code of this file.
-fn written<N: Kept>(folder: &Path, sizes: N::Sizes, network: &N) -> (N, Folder) {
+fn written<N: Checkpointable>(folder: &Path, sizes: N::Sizes, network: &N) -> (N, Folder) {
     let description = Description::of::<N>(sizes, "static", 1);
     save(folder, &description, network, None).unwrap();
     let read = Checkpoint::<N>::load(folder, &Device::Cpu).unwrap();
@@ -670,7 +670,7 @@ fn vectors_of_sentences_are_those_of_the_page() {
     let table = NaiveTable::read();
     let place = tempfile::tempdir().unwrap();
     let sizes = serde_json::from_value(json!({"dim": table.dim, "hidden": 8}));
-    let sizes: <SentenceReader as Kept>::Sizes = sizes.unwrap();
+    let sizes: <SentenceReader as Checkpointable>::Sizes = sizes.unwrap();
     let reader = SentenceReader::new(sizes.clone(), &mut Random::new(3), &Device::Cpu).unwrap();
     let (reader, folder) = written(place.path(), sizes, &shaken(reader, 80));
     let base: Arc<dyn Encoder> = encode::open("static").unwrap();

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use wherefore::index::{IndexOptions, Part, TextIndex, Vectors, build, check};
 use wherefore_graph::Store;
 use wherefore_model::Encoder;
-use wherefore_model::checkpoint::{Checkpoint, Kept};
+use wherefore_model::checkpoint::{Checkpoint, Checkpointable};
 use wherefore_model::distance_mlp::{Config, Network};
 use wherefore_model::encode::HashingEncoder;
 use wherefore_model::tensor::Device;

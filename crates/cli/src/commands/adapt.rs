@@ -9,7 +9,7 @@ use serde_json::json;
 use wherefore::model::LanguageModel;
 use wherefore::model::language::{self, Cached};
 use wherefore::read::Weights;
-use wherefore_lab::adapt::{self, AdaptConfig, Chosen, Judged, Stage};
+use wherefore_lab::adapt::{self, AdaptConfig, Chosen, AdaptMetrics, Stage};
 use wherefore_lab::questions::{self, Format};
 use wherefore_lab::train::Settings;
 
@@ -169,7 +169,7 @@ fn config(args: &Adapt) -> anyhow::Result<AdaptConfig> {
     Ok(config)
 }
 
-fn told(judged: &Judged, chosen: Chosen) -> String {
+fn told(judged: &AdaptMetrics, chosen: Chosen) -> String {
     let after = match chosen {
         Chosen::Before => judged.before,
         Chosen::Phrases => judged.phrases,

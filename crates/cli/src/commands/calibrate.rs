@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use serde_json::json;
-use wherefore_lab::aside;
+use wherefore_lab::atomic_write;
 use wherefore_lab::calibrate::{Samples, fit, judge};
 use wherefore_lab::harness::Run;
 use wherefore_lab::metrics::Confidence;
@@ -58,7 +58,7 @@ pub(crate) fn run(args: &Calibrate, output: &Output) -> anyhow::Result<Exit> {
         true => judge(&runs).context("cannot judge")?,
         false => Vec::new(),
     };
-    aside::write(&args.out, calibration.to_toml())
+    atomic_write::write(&args.out, calibration.to_toml())
         .with_context(|| format!("cannot write `{}`", args.out.display()))?;
     if output.json {
         output.print_json(&json!({

@@ -7,7 +7,7 @@ use serde_json::json;
 use wherefore::conformal;
 use wherefore::link::{Names, NamesConfig};
 use wherefore::retrieve::{Read, ReadConfig};
-use wherefore_lab::conformal::{Kept, Readings, kept, readings};
+use wherefore_lab::conformal::{CoverageCheck, Readings, kept, readings};
 use wherefore_lab::draft::{DraftOptions, draft};
 use wherefore_lab::questions::{self, Format, GoldQuestion};
 
@@ -106,7 +106,7 @@ pub(crate) fn run(args: &Conformal, output: &Output) -> anyhow::Result<Exit> {
         true => seen,
         false => look(&check)?,
     };
-    let told: Vec<Kept> = (TOLD.iter())
+    let told: Vec<CoverageCheck> = (TOLD.iter())
         .filter_map(|&coverage| kept(&known, coverage, &over).ok())
         .collect();
     if output.json {

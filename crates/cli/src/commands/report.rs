@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use serde::Serialize;
-use wherefore_lab::aside;
+use wherefore_lab::atomic_write;
 use wherefore_lab::harness::Run;
 use wherefore_lab::report::html;
 
@@ -49,5 +49,5 @@ pub(super) fn write_page(file: &Path, folders: &[&Path]) -> anyhow::Result<()> {
         runs.push((name, run));
     }
     let page = html(&runs)?;
-    aside::write(file, page).with_context(|| format!("cannot write `{}`", file.display()))
+    atomic_write::write(file, page).with_context(|| format!("cannot write `{}`", file.display()))
 }

@@ -10,13 +10,13 @@ use wherefore::graph::Graph;
 use wherefore::model::tensor::{Device, device};
 use wherefore::model::{distance_mlp, pna, qr_gat};
 use wherefore::read::Weights;
-use wherefore_lab::aside;
+use wherefore_lab::atomic_write;
 use wherefore_lab::calibrate::fit_to;
 use wherefore_lab::questions::{self, GoldQuestion};
 use wherefore_lab::supervise::ShortestPaths;
 use wherefore_lab::sweep;
 use wherefore_lab::train::{
-    self, AmarTrainConfig, Gnn2rTrainConfig, Labels, Lesson, Pupil, ReadTrainConfig,
+    self, AmarTrainConfig, Gnn2rTrainConfig, Labels, ReadingDataset, TrainableNetwork, ReadTrainConfig,
     RelationPlanTrainConfig, RelationTrainConfig, Settings, Task, TrainConfig,
 };
 
@@ -149,9 +149,9 @@ fn reader(args: &Train, output: &Output) -> anyhow::Result<Exit> {
         )?;
         read_in.push((graph, questions));
     }
-    let lessons: Vec<Lesson<'_>> = read_in
+    let lessons: Vec<ReadingDataset<'_>> = read_in
         .iter()
-        .map(|(graph, questions)| Lesson {
+        .map(|(graph, questions)| ReadingDataset {
             graph: graph.as_ref(),
             questions,
         })
@@ -180,7 +180,7 @@ fn reader(args: &Train, output: &Output) -> anyhow::Result<Exit> {
         }
     })?;
     drop(bar);
-    aside::write(&args.out, weights.written())
+    atomic_write::write(&args.out, weights.written())
         .with_context(|| format!("cannot write the weights `{}`", args.out.display()))?;
     if output.json {
         output.print_json(&json!({ "out": args.out, "rounds": rounds }))?;
@@ -196,7 +196,7 @@ fn reader(args: &Train, output: &Output) -> anyhow::Result<Exit> {
 }
 
 /// Trains a network that scores neighbourhoods.
-fn network<N: Pupil>(
+fn network<N: TrainableNetwork>(
     args: &Train,
     config: TrainConfig<N::Sizes>,
     output: &Output,
@@ -348,7 +348,7 @@ fn calibrated(
     });
     drop(bar);
     match fitted {
-        Ok(calibration) => aside::write(&path, calibration.to_toml())
+        Ok(calibration) => atomic_write::write(&path, calibration.to_toml())
             .with_context(|| format!("cannot write `{}`", path.display()))?,
         Err(error) => output.note(
             "note",

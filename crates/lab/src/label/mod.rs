@@ -138,7 +138,7 @@ pub fn label(
         text.extend(to_bytes(line));
     }
     if out.exists() {
-        crate::aside::write(out, &text)?;
+        crate::atomic_write::write(out, &text)?;
     }
     let file = OpenOptions::new().create(true).append(true).open(out);
     let mut file = BufWriter::new(file.map_err(Error::io("write", out))?);
@@ -374,7 +374,7 @@ pub fn combine(first: &Path, second: &Path, how: Combine, out: &Path) -> Result<
         done.add(line);
         bytes.extend(to_bytes(line));
     }
-    crate::aside::write(out, bytes)?;
+    crate::atomic_write::write(out, bytes)?;
     Ok(done)
 }
 

@@ -11,7 +11,7 @@ use wherefore::retrieve::gnn2r::Explanation;
 use super::layers;
 use super::network::{self, Part};
 use super::page::{escape, page};
-use crate::aside;
+use crate::atomic_write;
 use crate::error::Result;
 
 /// Triples in the picture beside those of the rationales.
@@ -21,7 +21,7 @@ const LISTED: usize = 200;
 
 /// Writes the page of an answer, aside and then renamed; with what a network did, if that is known.
 pub fn write_answer(path: &Path, answer: &Answer, explanation: Option<&Explanation>) -> Result<()> {
-    aside::write(path, answer_html(answer, explanation))
+    atomic_write::write(path, answer_html(answer, explanation))
 }
 
 /// The page of an answer.

@@ -26,7 +26,7 @@ use wherefore::model::tensor::{Device, Tensor};
 use wherefore::retrieve::amar::{PROMPTING, Prompter, Prompting, target};
 
 use super::config::Settings;
-use super::course::{Course, Lesson, batches, best, check_course};
+use super::trainer::{Trainer, TrainingTask, batches, best, check_schedule};
 use super::{Epoch, Progress, Task, checksum, work_folder};
 use crate::error::{Error, Result};
 use crate::forms::known_form;
@@ -108,7 +108,7 @@ impl Settings for AmarTrainConfig {
 impl AmarTrainConfig {
     /// Refuses settings with which nothing can be learned.
     pub fn check(&self) -> Result<()> {
-        check_course((self.epochs, self.patience), self.warm_up, &self.optimiser)?;
+        check_schedule((self.epochs, self.patience), self.warm_up, &self.optimiser)?;
         let wrong = |what: &str| Err(Error::BadSetting(what.to_owned()));
         if self.llm.as_os_str().is_empty() {
             return wrong("no language model is named; `--llm FILE.gguf` does");
@@ -124,7 +124,7 @@ impl AmarTrainConfig {
 
 /// How well forms are written, and what the pass cost.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct JudgedForms {
+pub struct FormMetrics {
     /// Share of validation questions whose form is written exactly.
     pub exact: f64,
     /// Mean loss of their tokens.
@@ -135,7 +135,7 @@ pub struct JudgedForms {
     pub memory_mb: f64,
 }
 
-impl fmt::Display for JudgedForms {
+impl fmt::Display for FormMetrics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -159,9 +159,9 @@ pub struct TrainedAmar {
     /// Numbers that were learned.
     pub parameters: usize,
     /// Every pass.
-    pub epochs: Vec<Epoch<JudgedForms>>,
+    pub epochs: Vec<Epoch<FormMetrics>>,
     /// The best of them.
-    pub best: JudgedForms,
+    pub best: FormMetrics,
 }
 
 /// Trains AMAR's network.
@@ -174,7 +174,7 @@ pub fn amar(
     config.check()?;
     let work = work_folder::<Network>(task)?;
     let run = Run::prepare(task, config, device, &work, see)?;
-    let course = Course {
+    let trainer = Trainer {
         seed: config.seed,
         epochs: config.epochs,
         patience: config.patience,
@@ -185,13 +185,13 @@ pub fn amar(
         out: task.out,
     };
     run.begun.set(Instant::now());
-    let epochs = course.run(&run, see)?;
+    let epochs = trainer.run(&run, see)?;
     fs::remove_dir_all(&work).map_err(Error::io("remove", &work))?;
     let sizes = &run.description.sizes;
     let tokens: usize = (0..run.learn.len())
         .map(|i| run.learn.tokens(i, sizes))
         .sum();
-    let shapes = <Network as checkpoint::Kept>::shapes(sizes);
+    let shapes = <Network as checkpoint::Checkpointable>::shapes(sizes);
     Ok(TrainedAmar {
         questions: run.learn.len(),
         left_out: task.train.len() - run.learn.len(),
@@ -354,9 +354,9 @@ impl<'a> Run<'a> {
     }
 }
 
-impl Lesson for Run<'_> {
+impl TrainingTask for Run<'_> {
     type Network = Network;
-    type Judged = JudgedForms;
+    type ValidationMetrics = FormMetrics;
 
     fn description(&self) -> &Description<Config> {
         &self.description
@@ -396,16 +396,16 @@ impl Lesson for Run<'_> {
         Ok(amar::loss(&self.base, network, &self.learn, batch, random)?)
     }
 
-    fn judge(&self, network: &Network) -> Result<JudgedForms> {
+    fn validate(&self, network: &Network) -> Result<FormMetrics> {
         let seconds = self.begun.get().elapsed().as_secs_f64();
         let all: Vec<usize> = (0..self.valid.len()).collect();
-        let mut judged = JudgedForms {
+        let mut judged = FormMetrics {
             seconds,
             memory_mb: memory_mb(),
-            ..JudgedForms::default()
+            ..FormMetrics::default()
         };
         for batch in all.chunks(self.config.batch_questions) {
-            for one in amar::judge(&self.base, network, &self.valid, batch)? {
+            for one in amar::validate(&self.base, network, &self.valid, batch)? {
                 judged.exact += f64::from(u8::from(one.exact));
                 judged.loss += f64::from(one.loss);
             }
@@ -416,11 +416,11 @@ impl Lesson for Run<'_> {
         Ok(judged)
     }
 
-    fn is_better(&self, new: &JudgedForms, old: &JudgedForms) -> bool {
+    fn is_better(&self, new: &FormMetrics, old: &FormMetrics) -> bool {
         (new.exact, -new.loss) > (old.exact, -old.loss)
     }
 
-    fn keep(&self, network: &Network, epochs: &[Epoch<JudgedForms>]) -> Result<()> {
+    fn keep(&self, network: &Network, epochs: &[Epoch<FormMetrics>]) -> Result<()> {
         let mut description = self.description.clone();
         let valid = epochs.last().map(|epoch| &epoch.valid);
         description.metrics.insert("valid".into(), json!(valid));

@@ -6,7 +6,7 @@ use wherefore::model::optimise::AdamWConfig;
 use wherefore::model::{distance_mlp, pna, qr_gat};
 use wherefore::retrieve::NeighbourhoodConfig;
 
-use super::course::check_course;
+use super::trainer::check_schedule;
 use super::labels::Supervision;
 use crate::error::{Error, Result};
 
@@ -45,16 +45,16 @@ pub trait Settings: Serialize + DeserializeOwned {
 }
 
 /// Sizes of a network that can be trained.
-pub trait Usual: Clone + PartialEq + Serialize + DeserializeOwned {
+pub trait DefaultSizes: Clone + PartialEq + Serialize + DeserializeOwned {
     /// The sizes that are taken unless it is said otherwise.
-    fn usual() -> Self;
+    fn default_sizes() -> Self;
 
     /// Refuses sizes of which no network can be made.
     fn check(&self) -> Result<()>;
 }
 
-impl Usual for qr_gat::Config {
-    fn usual() -> Self {
+impl DefaultSizes for qr_gat::Config {
+    fn default_sizes() -> Self {
         Self {
             steps: true,
             answers: true,
@@ -68,8 +68,8 @@ impl Usual for qr_gat::Config {
     }
 }
 
-impl Usual for distance_mlp::Config {
-    fn usual() -> Self {
+impl DefaultSizes for distance_mlp::Config {
+    fn default_sizes() -> Self {
         Self {
             answers: true,
             matching: true,
@@ -82,8 +82,8 @@ impl Usual for distance_mlp::Config {
     }
 }
 
-impl Usual for pna::Config {
-    fn usual() -> Self {
+impl DefaultSizes for pna::Config {
+    fn default_sizes() -> Self {
         Self {
             answers: true,
             ..Self::default()
@@ -95,7 +95,7 @@ impl Usual for pna::Config {
     }
 }
 
-impl<S: Usual> Settings for TrainConfig<S> {
+impl<S: DefaultSizes> Settings for TrainConfig<S> {
     fn set_encoder(&mut self, encoder: &str) {
         encoder.clone_into(&mut self.encoder);
     }
@@ -110,7 +110,7 @@ impl<S: Usual> Settings for TrainConfig<S> {
 #[serde(
     deny_unknown_fields,
     default,
-    bound(serialize = "S: Serialize", deserialize = "S: Usual")
+    bound(serialize = "S: Serialize", deserialize = "S: DefaultSizes")
 )]
 pub struct TrainConfig<S = qr_gat::Config> {
     /// The encoder: `static`, `hashing`, a model folder or an added model.
@@ -143,11 +143,11 @@ pub struct TrainConfig<S = qr_gat::Config> {
     pub seed: u64,
 }
 
-impl<S: Usual> Default for TrainConfig<S> {
+impl<S: DefaultSizes> Default for TrainConfig<S> {
     fn default() -> Self {
         Self {
             encoder: "static".into(),
-            sizes: S::usual(),
+            sizes: S::default_sizes(),
             neighbourhood: NeighbourhoodConfig::default(),
             optimiser: AdamWConfig::default(),
             epochs: 20,
@@ -164,12 +164,12 @@ impl<S: Usual> Default for TrainConfig<S> {
     }
 }
 
-impl<S: Usual> TrainConfig<S> {
+impl<S: DefaultSizes> TrainConfig<S> {
     /// Refuses settings with which nothing can be learned.
     pub fn check(&self) -> Result<()> {
         self.sizes.check()?;
         self.neighbourhood.check()?;
-        check_course((self.epochs, self.patience), self.warm_up, &self.optimiser)?;
+        check_schedule((self.epochs, self.patience), self.warm_up, &self.optimiser)?;
         let wrong = |what: &str| Err(Error::BadSetting(what.to_owned()));
         if self.batch_questions == 0 || self.batch_triples == 0 || self.valid_questions == 0 {
             return wrong(

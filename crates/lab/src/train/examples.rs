@@ -24,7 +24,7 @@ use wherefore::graph::{EntityId, Graph, Mapped};
 use wherefore::retrieve::{Neighbourhood, NeighbourhoodConfig};
 
 use super::labels::Labels;
-use crate::aside::write_json;
+use crate::atomic_write::write_json;
 use crate::error::{Error, Result};
 use crate::questions::{GoldQuestion, json_records, resolve, utf8};
 
@@ -40,7 +40,7 @@ const HEADER: usize = 6;
 /// Questions that are cut out before their texts are numbered.
 const BLOCK: usize = 512;
 
-/// All examples of a training run: those to learn from, then those to judge by.
+/// All examples of a training run: those to learn from, then those to validate by.
 pub(super) struct Examples {
     data: Mapped<u32>,
     /// Where each example begins.

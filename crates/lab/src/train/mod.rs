@@ -2,17 +2,17 @@
 //!
 //! [`network`] trains QR-GAT, the distance scorer and PNA, [`relation_plan`] the path writer,
 //! [`gnn2r`] both steps of GNN2R, [`relations`] AMAR's relation retriever, and [`amar()`] the network
-//! that writes forms; [`reading()`] fits the weights of the reader. All networks go through one loop, `course.rs`. The neighbourhood of every
+//! that writes forms; [`reading()`] fits the weights of the reader. All networks go through one loop, `trainer.rs`. The neighbourhood of every
 //! question is cut out once (`examples.rs`). Order, dropout and initial weights follow from the seed.
 //! All that a stopped run needs to go on lies in `CKPT.training`, which goes when the training has
 //! come to its end.
 
 mod amar;
 mod config;
-mod course;
+mod trainer;
 mod examples;
 mod gnn2r;
-mod judge;
+mod validate;
 mod labels;
 pub(crate) mod reading;
 mod relation_pairs;
@@ -30,7 +30,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use wherefore::graph::Graph;
-use wherefore::model::checkpoint::{self, Kept};
+use wherefore::model::checkpoint::{self, Checkpointable};
 use wherefore::retrieve::NeighbourhoodConfig;
 use xxhash_rust::xxh3::Xxh3Default;
 
@@ -38,20 +38,20 @@ use crate::error::{Error, Result};
 use crate::questions::{GoldQuestion, to_line};
 use examples::{Example, Examples, Origin};
 
-pub use amar::{AmarTrainConfig, JudgedForms, TrainedAmar, amar};
-pub use config::{Settings, TrainConfig, Usual};
+pub use amar::{AmarTrainConfig, FormMetrics, TrainedAmar, amar};
+pub use config::{Settings, TrainConfig, DefaultSizes};
 pub use gnn2r::{
     Ablation, Gnn2rTrainConfig, Grid, Nearness, Robustness, SentenceTraining, Spoken, TrainedGnn2r,
     gnn2r,
 };
-pub use judge::Judged;
+pub use validate::ValidationMetrics;
 pub use labels::{Labels, Refined, Supervision};
-pub use reading::{Lesson, ReadRound, ReadTrainConfig, reading};
+pub use reading::{ReadingDataset, ReadRound, ReadTrainConfig, reading};
 pub use relation_pairs::{PairTrainConfig, RankedPairs};
-pub use relation_plan::{JudgedPlan, RelationPlanTrainConfig, TrainedPlan, relation_plan};
+pub use relation_plan::{PlanMetrics, RelationPlanTrainConfig, TrainedPlan, relation_plan};
 pub use relation_tuning::TuneConfig;
 pub use relations::{Ranked, RelationTrainConfig, TrainedRelations, gold_relations, relations};
-pub use triples::{Pupil, Scores, network};
+pub use triples::{TrainableNetwork, Scores, network};
 
 /// What is trained on.
 pub struct Task<'a> {
@@ -59,7 +59,7 @@ pub struct Task<'a> {
     pub graph: &'a dyn Graph,
     /// Questions to learn from.
     pub train: &'a [GoldQuestion],
-    /// Questions to judge by.
+    /// Questions to validate by.
     pub valid: &'a [GoldQuestion],
     /// Where labels come from.
     pub labels: Labels,
@@ -114,12 +114,12 @@ pub enum Progress {
         loss: f32,
     },
     /// A pass was judged.
-    Epoch(Pass),
+    Epoch(EpochSummary),
 }
 
 /// A pass in words.
 #[derive(Clone, Debug)]
-pub struct Pass {
+pub struct EpochSummary {
     /// Its number, from 1.
     pub epoch: u32,
     /// Mean loss of its steps.
@@ -132,7 +132,7 @@ pub struct Pass {
 
 /// What came of one pass over the questions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Epoch<J = Judged> {
+pub struct Epoch<J = ValidationMetrics> {
     /// Its number, from 1.
     pub epoch: u32,
     /// Mean loss of its steps.
@@ -144,8 +144,8 @@ pub struct Epoch<J = Judged> {
 }
 
 impl<J: Display> Epoch<J> {
-    fn pass(&self) -> Pass {
-        Pass {
+    fn pass(&self) -> EpochSummary {
+        EpochSummary {
             epoch: self.epoch,
             loss: self.loss,
             valid: self.valid.to_string(),
@@ -168,12 +168,12 @@ pub struct Trained {
     /// Every pass.
     pub epochs: Vec<Epoch>,
     /// The best of them.
-    pub best: Judged,
+    pub best: ValidationMetrics,
 }
 
 /// The folder beside a checkpoint in which a training keeps what it needs to go on. Refused if
 /// the checkpoint would replace something else.
-fn work_folder<N: Kept>(task: &Task<'_>) -> Result<PathBuf> {
+fn work_folder<N: Checkpointable>(task: &Task<'_>) -> Result<PathBuf> {
     checkpoint::check_free(task.out, N::METHOD)?;
     let mut work = task.out.as_os_str().to_owned();
     work.push(".training");
@@ -186,19 +186,19 @@ fn work_folder<N: Kept>(task: &Task<'_>) -> Result<PathBuf> {
 }
 
 /// The questions of a training with their neighbourhoods.
-struct Material {
-    /// Those to learn from, then those to judge by.
+struct Dataset {
+    /// Those to learn from, then those to validate by.
     questions: Vec<GoldQuestion>,
     examples: Examples,
     /// Examples to learn from.
     learn: Vec<usize>,
-    /// Examples to judge by.
+    /// Examples to validate by.
     judged: Vec<usize>,
     /// What tells these questions from others.
     checksum: String,
 }
 
-impl Material {
+impl Dataset {
     /// Cuts the neighbourhoods out, or opens those that `work` keeps. `usable` tells whether an
     /// example has something to learn from.
     fn prepare(

@@ -92,7 +92,7 @@ impl ReadTrainConfig {
 }
 
 /// Questions over a graph.
-pub struct Lesson<'a> {
+pub struct ReadingDataset<'a> {
     /// The graph.
     pub graph: &'a dyn Graph,
     /// Its questions.
@@ -114,7 +114,7 @@ pub struct ReadRound {
 
 /// Fits weights, beginning with those given; `see` is told of each question and each round.
 pub fn reading(
-    lessons: &[Lesson<'_>],
+    lessons: &[ReadingDataset<'_>],
     start: &Weights,
     config: &ReadTrainConfig,
     see: impl FnMut(usize, usize, Option<&ReadRound>),
@@ -164,14 +164,14 @@ impl Taught<'_> {
         &self,
         weights: &Weights,
         config: &ReadTrainConfig,
-        judge: impl Fn(&[Proposal], &GoldQuestion) -> Result<T> + Sync,
+        validate: impl Fn(&[Proposal], &GoldQuestion) -> Result<T> + Sync,
         see: impl FnMut(usize),
     ) -> Result<Vec<T>> {
         let time = Duration::from_millis(config.time_limit_ms);
         let one = |question: &&GoldQuestion| {
             let asked = question.without_topics();
             let readings = read(&asked, &[], self.graph, self.known, weights, time)?;
-            judge(&readings, question)
+            validate(&readings, question)
         };
         each(&self.questions, one, see)
     }
@@ -195,10 +195,10 @@ pub(crate) fn fitted(
     for round in 1..=config.rounds {
         let (mut done, mut first, mut found) = (0, 0, 0);
         for taught in taught {
-            let judge = |readings: &[Proposal], question: &GoldQuestion| {
+            let validate = |readings: &[Proposal], question: &GoldQuestion| {
                 candidates(readings, question, taught.graph)
             };
-            let judged = taught.each(&weights, config, judge, |some| {
+            let judged = taught.each(&weights, config, validate, |some| {
                 done += some;
                 see(done, total, None);
             })?;

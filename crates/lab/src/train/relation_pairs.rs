@@ -22,7 +22,7 @@ use wherefore::model::relation_pairs::{PairScorer, Sizes, Words};
 use wherefore::model::relations::{RelationMatcher, loss};
 use wherefore::model::tensor::Tensor;
 
-use super::course::{Course, Lesson, batches, check_course};
+use super::trainer::{Trainer, TrainingTask, batches, check_schedule};
 use super::relations::{Asked, Run, finite, found};
 use super::{Epoch, Progress};
 use crate::error::{Error, Result};
@@ -67,7 +67,7 @@ impl PairTrainConfig {
         if self.epochs == 0 {
             return Ok(());
         }
-        check_course((self.epochs, self.patience), 0.05, &self.optimiser)?;
+        check_schedule((self.epochs, self.patience), 0.05, &self.optimiser)?;
         match self.batch_questions == 0 || self.sizes.candidates < 2 {
             true => Err(Error::BadSetting(
                 "`pairs.batch_questions` must be at least 1 and `pairs.sizes.candidates` at least 2"
@@ -111,7 +111,7 @@ pub(super) fn pairs(
     let lesson = Pairs::prepare(run, matcher)?;
     let config = &run.config.pairs;
     let out = run.task.out.join(PAIRS);
-    let course = Course {
+    let trainer = Trainer {
         seed: run.config.seed,
         epochs: config.epochs,
         patience: config.patience,
@@ -121,7 +121,7 @@ pub(super) fn pairs(
         last: work.join(PAIRS),
         out: &out,
     };
-    course.run(&lesson, see)
+    trainer.run(&lesson, see)
 }
 
 /// Questions with the bi-encoder's candidates.
@@ -200,9 +200,9 @@ impl<'a> Pairs<'a> {
     }
 }
 
-impl Lesson for Pairs<'_> {
+impl TrainingTask for Pairs<'_> {
     type Network = PairScorer;
-    type Judged = RankedPairs;
+    type ValidationMetrics = RankedPairs;
 
     fn description(&self) -> &Description<Sizes> {
         &self.description
@@ -233,7 +233,7 @@ impl Lesson for Pairs<'_> {
         Ok(loss(&self.scores(network, &self.learn, batch)?, &gold)?)
     }
 
-    fn judge(&self, network: &PairScorer) -> Result<RankedPairs> {
+    fn validate(&self, network: &PairScorer) -> Result<RankedPairs> {
         let all: Vec<usize> = (0..self.run.valid.len()).collect();
         let mut sums = MIXES.map(|mix| RankedPairs {
             mix,

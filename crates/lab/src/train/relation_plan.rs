@@ -42,7 +42,7 @@ use wherefore::verify::Rules;
 use wherefore::{Pipeline, Question};
 
 use super::config::Settings;
-use super::course::{Course, Lesson, batches, begun, best, check_course};
+use super::trainer::{Trainer, TrainingTask, batches, begun, best, check_schedule};
 use super::labels::{Labels, Supervision};
 use super::{Epoch, Progress, Task, checksum, work_folder};
 use crate::error::{Error, Result};
@@ -127,7 +127,7 @@ impl RelationPlanTrainConfig {
         self.sizes.check()?;
         self.growth.check()?;
         self.neighbourhood.check()?;
-        check_course((self.epochs, self.patience), self.warm_up, &self.optimiser)?;
+        check_schedule((self.epochs, self.patience), self.warm_up, &self.optimiser)?;
         let wrong = |what: &str| Err(Error::BadSetting(what.to_owned()));
         if self.batch_questions == 0 || self.valid_questions == 0 || self.max_paths == 0 {
             return wrong(
@@ -140,14 +140,14 @@ impl RelationPlanTrainConfig {
 
 /// How good a path writer is.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct JudgedPlan {
+pub struct PlanMetrics {
     /// Share of questions whose first answer is right: what decides.
     pub hit_at_1: f64,
     /// Mean F1 of the answers.
     pub f1: f64,
 }
 
-impl fmt::Display for JudgedPlan {
+impl fmt::Display for PlanMetrics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Hit@1 {:.3}, F1 {:.3}", self.hit_at_1, self.f1)
     }
@@ -165,9 +165,9 @@ pub struct TrainedPlan {
     /// Validation questions that were judged.
     pub valid: usize,
     /// Every pass.
-    pub epochs: Vec<Epoch<JudgedPlan>>,
+    pub epochs: Vec<Epoch<PlanMetrics>>,
     /// The best of them.
-    pub best: JudgedPlan,
+    pub best: PlanMetrics,
 }
 
 /// Trains a path writer.
@@ -181,7 +181,7 @@ pub fn relation_plan(
     let work = work_folder::<Network>(task)?;
     let encoder = encode::open(&config.encoder)?;
     let run = Run::prepare(task, config, encoder, device, see)?;
-    let course = Course {
+    let trainer = Trainer {
         seed: config.seed,
         epochs: config.epochs,
         patience: config.patience,
@@ -191,7 +191,7 @@ pub fn relation_plan(
         last: work.join("last"),
         out: task.out,
     };
-    let epochs = course.run(&run, see)?;
+    let epochs = trainer.run(&run, see)?;
     // what a stopped run would have needed
     fs::remove_dir_all(&work).map_err(Error::io("remove", &work))?;
     Ok(TrainedPlan {
@@ -348,9 +348,9 @@ fn labels_of(graph: &dyn Graph) -> Result<Vec<String>> {
         .collect()
 }
 
-impl Lesson for Run<'_> {
+impl TrainingTask for Run<'_> {
     type Network = Network;
-    type Judged = JudgedPlan;
+    type ValidationMetrics = PlanMetrics;
 
     fn description(&self) -> &Description<Config> {
         &self.description
@@ -390,7 +390,7 @@ impl Lesson for Run<'_> {
         Ok(network.loss(&tokens, &items, &relations, Some(random), self.device)?)
     }
 
-    fn judge(&self, network: &Network) -> Result<JudgedPlan> {
+    fn validate(&self, network: &Network) -> Result<PlanMetrics> {
         let retriever = RelationPlan::from_parts(
             network,
             Arc::clone(&self.encoder),
@@ -421,20 +421,20 @@ impl Lesson for Run<'_> {
         let mean = |of: fn(&(f64, f64)) -> f64| {
             looks.iter().map(of).sum::<f64>() / looks.len().max(1) as f64
         };
-        Ok(JudgedPlan {
+        Ok(PlanMetrics {
             hit_at_1: mean(|look| look.0),
             f1: mean(|look| look.1),
         })
     }
 
-    fn is_better(&self, new: &JudgedPlan, old: &JudgedPlan) -> bool {
+    fn is_better(&self, new: &PlanMetrics, old: &PlanMetrics) -> bool {
         // figures that were read back may differ in their last digit
         let above = |a: f64, b: f64| a > b + 1e-9;
         above(new.hit_at_1, old.hit_at_1)
             || !above(old.hit_at_1, new.hit_at_1) && above(new.f1, old.f1)
     }
 
-    fn keep(&self, network: &Network, epochs: &[Epoch<JudgedPlan>]) -> Result<()> {
+    fn keep(&self, network: &Network, epochs: &[Epoch<PlanMetrics>]) -> Result<()> {
         let mut description = self.description.clone();
         let valid = epochs.last().map(|epoch| &epoch.valid);
         description.metrics.insert("valid".into(), json!(valid));

@@ -17,7 +17,7 @@ use wherefore::model::relations::{RelationMatcher, TunedMatcher, loss};
 use wherefore::model::tensor::Tensor;
 use wherefore::model::tuned::{Base, Sizes, Tuned};
 
-use super::course::{Course, Lesson, batches, check_course};
+use super::trainer::{Trainer, TrainingTask, batches, check_schedule};
 use super::relations::{Ranked, Run, among};
 use super::{Epoch, Progress};
 use crate::error::{Error, Result};
@@ -62,7 +62,7 @@ impl TuneConfig {
         if self.epochs == 0 {
             return Ok(());
         }
-        check_course((self.epochs, self.patience), 0.05, &self.optimiser)?;
+        check_schedule((self.epochs, self.patience), 0.05, &self.optimiser)?;
         match self.batch_questions == 0 || self.negatives < 2 {
             true => Err(Error::BadSetting(
                 "`tune.batch_questions` must be at least 1 and `tune.negatives` at least 2".into(),
@@ -80,7 +80,7 @@ pub(super) fn tuned(
 ) -> Result<Vec<Epoch<Ranked>>> {
     let lesson = Tuning::prepare(run)?;
     let config = &run.config.tune;
-    let course = Course {
+    let trainer = Trainer {
         seed: run.config.seed,
         epochs: config.epochs,
         patience: config.patience,
@@ -90,7 +90,7 @@ pub(super) fn tuned(
         last: work.join(ENCODER),
         out: run.task.out,
     };
-    course.run(&lesson, see)
+    trainer.run(&lesson, see)
 }
 
 struct Tuning<'a> {
@@ -167,9 +167,9 @@ impl<'a> Tuning<'a> {
     }
 }
 
-impl Lesson for Tuning<'_> {
+impl TrainingTask for Tuning<'_> {
     type Network = TunedMatcher;
-    type Judged = Ranked;
+    type ValidationMetrics = Ranked;
 
     fn description(&self) -> &Description<Sizes> {
         &self.description
@@ -200,7 +200,7 @@ impl Lesson for Tuning<'_> {
         Ok(loss(&network.scores(&asked, &relations, &near)?, &gold)?)
     }
 
-    fn judge(&self, network: &TunedMatcher) -> Result<Ranked> {
+    fn validate(&self, network: &TunedMatcher) -> Result<Ranked> {
         let valid = &self.run.valid;
         let names: Vec<&str> = self.run.names.iter().map(String::as_str).collect();
         let relations = self.rows(network, &names)?;

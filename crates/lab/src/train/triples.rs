@@ -8,7 +8,7 @@
 //! Departures from QSRAG, whose loss is the binary cross-entropy over all triples: it is a weighted
 //! mean over a question's triples and then a mean over the questions of a step, so that large
 //! neighbourhoods do not outweigh small ones; β is 4 unless it is set (`positive_weight = 1` is the
-//! unweighted loss); and what `answers` adds. Optimiser and schedule are those of `course.rs`.
+//! unweighted loss); and what `answers` adds. Optimiser and schedule are those of `trainer.rs`.
 //!
 //! β is `positive_weight`; the bias of the network that is kept is lowered by ln β, so that its
 //! confidences are those of an unweighted loss. With `answers`, the same sum runs over both ends
@@ -32,16 +32,16 @@ use wherefore::model::{Encoder, Random, distance_mlp, encode, pna, qr_gat};
 use wherefore::retrieve::network::NEIGHBOURHOOD;
 use wherefore::retrieve::{entity_texts_to_vectors, relation_texts_to_vectors};
 
-use super::config::{TrainConfig, Usual};
-use super::course::{Course, Lesson, batches, begun, best};
+use super::config::{TrainConfig, DefaultSizes};
+use super::trainer::{Trainer, TrainingTask, batches, begun, best};
 use super::examples::Example;
-use super::judge::{Judge, Judged};
+use super::validate::{Judge, ValidationMetrics};
 use super::targets::{entity_targets, targets};
-use super::{Epoch, Material, Progress, Task, Trained, topic_flags, work_folder};
+use super::{Epoch, Dataset, Progress, Task, Trained, topic_flags, work_folder};
 use crate::error::{Error, Result};
 
 /// A network that is trained here.
-pub trait Pupil: TripleNetwork<Sizes: Usual> {
+pub trait TrainableNetwork: TripleNetwork<Sizes: DefaultSizes> {
     /// What each row of its logits is about.
     const SCORES: Scores;
 }
@@ -55,20 +55,20 @@ pub enum Scores {
     Entities,
 }
 
-impl Pupil for qr_gat::Network {
+impl TrainableNetwork for qr_gat::Network {
     const SCORES: Scores = Scores::Triples;
 }
 
-impl Pupil for distance_mlp::Network {
+impl TrainableNetwork for distance_mlp::Network {
     const SCORES: Scores = Scores::Triples;
 }
 
-impl Pupil for pna::Network {
+impl TrainableNetwork for pna::Network {
     const SCORES: Scores = Scores::Entities;
 }
 
 /// Trains a network that scores neighbourhoods.
-pub fn network<N: Pupil>(
+pub fn network<N: TrainableNetwork>(
     task: &Task<'_>,
     config: &TrainConfig<N::Sizes>,
     device: &Device,
@@ -78,7 +78,7 @@ pub fn network<N: Pupil>(
     let work = work_folder::<N>(task)?;
     let encoder = encode::open(&config.encoder)?;
     let run = Run::<N>::prepare(task, config, &*encoder, device, &work, see)?;
-    let course = Course {
+    let trainer = Trainer {
         seed: run.config.seed,
         epochs: run.config.epochs,
         patience: run.config.patience,
@@ -88,33 +88,33 @@ pub fn network<N: Pupil>(
         last: work.join("last"),
         out: task.out,
     };
-    let epochs = course.run(&run, see)?;
+    let epochs = trainer.run(&run, see)?;
     // what a stopped run would have needed
     fs::remove_dir_all(&work).map_err(Error::io("remove", &work))?;
     Ok(Trained {
         checkpoint: task.out.to_owned(),
         questions: run.material.learn.len(),
         left_out: task.train.len() - run.material.learn.len(),
-        valid: run.judge.len(),
+        valid: run.validate.len(),
         best: best(&epochs),
         epochs,
     })
 }
 
 /// A training with everything that does not change while it learns.
-struct Run<'a, N: Pupil> {
+struct Run<'a, N: TrainableNetwork> {
     task: &'a Task<'a>,
     config: TrainConfig<N::Sizes>,
     device: &'a Device,
     description: Description<N::Sizes>,
-    material: Material,
-    judge: Judge,
+    material: Dataset,
+    validate: Judge,
     questions: Vec<f32>, // [questions, dim]
     entities: Vec<f32>,  // [labels, dim]
     relations: Vec<f32>, // [relations, dim]
 }
 
-impl<'a, N: Pupil> Run<'a, N> {
+impl<'a, N: TrainableNetwork> Run<'a, N> {
     fn prepare(
         task: &'a Task<'a>,
         config: &TrainConfig<N::Sizes>,
@@ -126,7 +126,7 @@ impl<'a, N: Pupil> Run<'a, N> {
         let mut config = config.clone();
         config.sizes = N::for_dim(config.sizes, encoder.dim());
         let chosen = (&config.neighbourhood, config.valid_questions, config.seed);
-        let material = Material::prepare(task, chosen, work, has_positives, see)?;
+        let material = Dataset::prepare(task, chosen, work, has_positives, see)?;
         let examples = &material.examples;
         let asked = encoder.encode_queries(&material.texts())?;
         let total = examples.labels.len();
@@ -152,7 +152,7 @@ impl<'a, N: Pupil> Run<'a, N> {
             notes.insert("init".into(), json!(checkpoint::read_description(init)?));
         }
         Ok(Self {
-            judge: Judge::new(material.judged.clone(), config.ks.clone()),
+            validate: Judge::new(material.judged.clone(), config.ks.clone()),
             task,
             config,
             device,
@@ -165,9 +165,9 @@ impl<'a, N: Pupil> Run<'a, N> {
     }
 }
 
-impl<N: Pupil> Lesson for Run<'_, N> {
+impl<N: TrainableNetwork> TrainingTask for Run<'_, N> {
     type Network = N;
-    type Judged = Judged;
+    type ValidationMetrics = ValidationMetrics;
 
     fn description(&self) -> &Description<N::Sizes> {
         &self.description
@@ -222,15 +222,15 @@ impl<N: Pupil> Lesson for Run<'_, N> {
         Ok(loss(&logits, &labels, weights)?)
     }
 
-    fn judge(&self, network: &N) -> Result<Judged> {
-        self.judge.look(
+    fn validate(&self, network: &N) -> Result<ValidationMetrics> {
+        self.validate.look(
             network,
             &self.material.examples,
             [&self.questions, &self.entities, &self.relations],
         )
     }
 
-    fn is_better(&self, new: &Judged, old: &Judged) -> bool {
+    fn is_better(&self, new: &ValidationMetrics, old: &ValidationMetrics) -> bool {
         new.is_better_than(old)
     }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use candle_core::{Device, Tensor, Var};
 
 use super::{Ablation, Aspect, Config};
-use crate::checkpoint::Kept;
+use crate::checkpoint::Checkpointable;
 use crate::language::local::frozen::Product;
 use crate::tensor::{dropout_mask, product_with_constant, softmax};
 use crate::{Error, Random, Result};
@@ -301,7 +301,7 @@ fn sigmoid(x: &Tensor) -> Result<Tensor> {
     Ok((((x * 0.5)?.tanh()? * 0.5)? + 0.5)?)
 }
 
-impl Kept for Network {
+impl Checkpointable for Network {
     const METHOD: &'static str = "amar";
     type Sizes = Config;
 

@@ -356,7 +356,7 @@ mod tests {
 
     use super::super::{Ablation, Asking, Config};
     use super::*;
-    use crate::checkpoint::Kept;
+    use crate::checkpoint::Checkpointable;
     use crate::language::local::reference::make_case;
     use crate::tensor::gradient::worst_error;
 

@@ -15,7 +15,7 @@ use candle_core::{Device, Tensor, Var};
 use super::Config;
 use super::encoding::encode;
 use super::score::Scorer;
-use crate::checkpoint::Kept;
+use crate::checkpoint::Checkpointable;
 use crate::gnn2r::network::drawn;
 use crate::qr_gat::batch::{Joined, question_rows, relation_rows, used_relations};
 use crate::qr_gat::triples::Readout;
@@ -159,7 +159,7 @@ impl TripleNetwork for Network {
     }
 }
 
-impl Kept for Network {
+impl Checkpointable for Network {
     const METHOD: &'static str = "distance-mlp";
     type Sizes = Config;
 

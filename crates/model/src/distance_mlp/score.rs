@@ -15,7 +15,7 @@ use rayon::prelude::*;
 
 use super::encoding::encode;
 use super::{Config, Network};
-use crate::checkpoint::Kept;
+use crate::checkpoint::Checkpointable;
 use crate::qr_gat::score::{numbers, width};
 use crate::qr_gat::{Projected, Rows, Scored, Subgraph};
 use crate::scoring::{TripleNetwork, TripleScorer};

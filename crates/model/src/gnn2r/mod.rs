@@ -51,7 +51,7 @@ use crate::distill::Components;
 use crate::{Error, Result};
 
 pub use network::{Batch, Network, Pair, margin_loss};
-pub use reader::{Heard, Near, Reader, Relations};
+pub use reader::{LayerAttention, Near, Reader, Relations};
 
 /// Slope of the leaky ReLU for negative numbers: that of Veličković et al., "Graph Attention
 /// Networks", ICLR 2018; the paper does not say its own.

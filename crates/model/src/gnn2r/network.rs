@@ -19,7 +19,7 @@ use candle_core::{Device, Tensor, Var};
 use super::encoders::{self, Tokens, mean};
 use super::plan::{Plan, TOPIC};
 use super::{Config, SLOPE, Shape};
-use crate::checkpoint::Kept;
+use crate::checkpoint::Checkpointable;
 use crate::encode::TokenStates;
 use crate::tensor::{Segments, gather, leaky_relu, segment_softmax, segment_sum};
 use crate::{Error, Random, Result};
@@ -144,7 +144,7 @@ impl Network {
     }
 }
 
-impl Kept for Network {
+impl Checkpointable for Network {
     const METHOD: &'static str = "gnn2r";
     type Sizes = Config;
 

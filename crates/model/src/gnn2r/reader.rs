@@ -8,7 +8,7 @@ use super::network::Network;
 use super::one_way::{BothWays, values};
 use super::plan::{Layer, Plan, TOPIC};
 use super::{Config, SLOPE, Shape};
-use crate::checkpoint::Kept;
+use crate::checkpoint::Checkpointable;
 use crate::encode::TokenStates;
 use crate::encode::simd::{exp, sum_by};
 use crate::tensor::gru::tanh;
@@ -102,12 +102,12 @@ pub struct Near {
     /// The question, `[hidden]`.
     pub question: Vec<f32>,
     /// Every layer, if it was asked for.
-    pub layers: Vec<Heard>,
+    pub layers: Vec<LayerAttention>,
 }
 
 /// What one layer did.
 #[derive(Debug)]
-pub struct Heard {
+pub struct LayerAttention {
     layer: Layer,
     hidden: usize,
     /// Number of local relations to add against the direction.
@@ -118,7 +118,7 @@ pub struct Heard {
     after: Vec<u32>,   // [entities]
 }
 
-impl Heard {
+impl LayerAttention {
     /// The state of an entity after the layer.
     pub fn state(&self, entity: usize) -> &[f32] {
         &self.states[self.after[entity] as usize * self.hidden..][..self.hidden]
@@ -259,7 +259,7 @@ impl Reader {
             let reading = readings.get(k).map_or(&[][..], Vec::as_slice);
             let (states, entry_weights) = weights.step(&layer, &e, &q, reading, of_relation);
             if explain {
-                seen.push(Heard {
+                seen.push(LayerAttention {
                     hidden,
                     against: if self.config.inverse {
                         shape.relations.len() as u32

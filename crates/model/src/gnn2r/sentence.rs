@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use super::encoders::{self, Tokens, mean};
 use super::network::{Pair, drawn, margin_loss};
 use super::one_way::{BothWays, values};
-use crate::checkpoint::Kept;
+use crate::checkpoint::Checkpointable;
 use crate::encode::{Embeddings, Encoder, TokenStates};
 use crate::tensor::panels::Panels;
 use crate::tensor::{Segments, TINY, gather, unit_rows};
@@ -33,7 +33,7 @@ use crate::tuned::{self, Tuned};
 use crate::{Error, Random, Result};
 
 /// A network that turns sentences into vectors and can learn to.
-pub trait SentenceNetwork: Kept {
+pub trait SentenceNetwork: Checkpointable {
     /// What turns texts into its input.
     type Base;
 
@@ -104,7 +104,7 @@ impl SentenceNetwork for Tuned {
     }
 }
 
-impl Kept for SentenceReader {
+impl Checkpointable for SentenceReader {
     const METHOD: &'static str = "gnn2r-sentences";
     type Sizes = Sizes;
 

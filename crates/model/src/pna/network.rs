@@ -19,7 +19,7 @@ use candle_core::{Device, Tensor, Var};
 use super::edges::Edges;
 use super::score::Scorer;
 use super::{Config, EPSILON};
-use crate::checkpoint::Kept;
+use crate::checkpoint::Checkpointable;
 use crate::distance_mlp::meet;
 use crate::gnn2r::network::drawn;
 use crate::qr_gat::batch::{Joined, Meetings, question_rows, relation_rows, used_relations};
@@ -244,7 +244,7 @@ impl TripleNetwork for Network {
     }
 }
 
-impl Kept for Network {
+impl Checkpointable for Network {
     const METHOD: &'static str = "pna";
     type Sizes = Config;
 

@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use super::edges::Edges;
 use super::network::NORM;
 use super::{AGGREGATES, Config, EPSILON, Network};
-use crate::checkpoint::Kept;
+use crate::checkpoint::Checkpointable;
 use crate::qr_gat::score::{numbers, width};
 use crate::qr_gat::{Projected, Rows, Scored, Subgraph};
 use crate::scoring::{TripleNetwork, TripleScorer};

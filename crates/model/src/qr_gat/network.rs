@@ -12,7 +12,7 @@ use super::batch::{Batch, Edges};
 use super::parameters::{Direction, initial, name, shapes};
 use super::triples::Readout;
 use super::{Ablation, Config, EPSILON};
-use crate::checkpoint::Kept;
+use crate::checkpoint::Checkpointable;
 use crate::scoring::lowered;
 use crate::tensor::{dropout, layer_norm, product_with_constant};
 use crate::{Error, Random, Result};
@@ -225,7 +225,7 @@ pub fn balance(labels: &[bool], cap: f32) -> f32 {
     }
 }
 
-impl Kept for Network {
+impl Checkpointable for Network {
     const METHOD: &'static str = "qr-gat";
     type Sizes = Config;
 

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use candle_core::{Device, Tensor, Var};
 
 use super::Config;
-use crate::checkpoint::Kept;
+use crate::checkpoint::Checkpointable;
 use crate::gnn2r::network::drawn;
 use crate::qr_gat::Rows;
 use crate::tensor::{
@@ -309,7 +309,7 @@ fn shapes(config: &Config) -> Vec<(String, Vec<usize>)> {
     all
 }
 
-impl Kept for Network {
+impl Checkpointable for Network {
     const METHOD: &'static str = "relation-plan";
     type Sizes = Config;
 

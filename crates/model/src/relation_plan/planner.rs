@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::network::Tokens;
 use super::{Config, Network};
-use crate::checkpoint::Kept;
+use crate::checkpoint::Checkpointable;
 use crate::qr_gat::Rows;
 use crate::qr_gat::score::numbers;
 use crate::tensor::panels::Panels;

@@ -13,7 +13,7 @@ use candle_core::{DType, Device, Tensor, Var};
 
 use super::{NEAR, Near, QUESTION, RELATION, RelationMatcher, Sizes, with_near};
 use crate::Result;
-use crate::checkpoint::Kept;
+use crate::checkpoint::Checkpointable;
 use crate::tuned::{self, Base, Tuned};
 
 /// How much sharper scores are than cosines.
@@ -79,7 +79,7 @@ impl TunedMatcher {
     }
 }
 
-impl Kept for TunedMatcher {
+impl Checkpointable for TunedMatcher {
     const METHOD: &'static str = "relations-bert";
     type Sizes = tuned::Sizes;
 

@@ -213,7 +213,7 @@ enum Kind {
 struct SegmentOp {
     kind: Kind,
     segments: Arc<Segments>,
-    /// Kept from the forward pass for the gradient of the maximum.
+    /// Checkpointable from the forward pass for the gradient of the maximum.
     winners: OnceLock<Vec<u32>>,
 }
 

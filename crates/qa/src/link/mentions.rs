@@ -8,7 +8,7 @@ use super::lexicon::Lexicon;
 use super::names::Names;
 use super::rank::{Found, found, partial_quality, quality};
 use super::spans::{Full, Search, Word};
-use super::{How, Mention};
+use super::{MatchKind, Mention};
 use crate::error::Result;
 
 /// Words in the longest run that is looked for as part of a name.
@@ -95,7 +95,7 @@ impl Reading<'_> {
             if span
                 .found
                 .iter()
-                .any(|f| f.quality >= quality(How::Partial))
+                .any(|f| f.quality >= quality(MatchKind::Partial))
             {
                 taken[span.from..span.to].fill(true);
             }
@@ -110,7 +110,7 @@ impl Reading<'_> {
 
     /// Whether it is a single word that may as well be no name.
     fn is_weak(&self, span: &Span) -> bool {
-        let by_user = span.found.first().is_none_or(|f| f.how == How::Alias);
+        let by_user = span.found.first().is_none_or(|f| f.how == MatchKind::Alias);
         span.to - span.from == 1 && !self.words[span.from].marked && !by_user
     }
 
@@ -149,8 +149,8 @@ impl Reading<'_> {
                         if named.is_empty() {
                             continue;
                         }
-                        let quality = quality(How::Misspelt) - 0.1 * (distance as f32 - 1.0);
-                        let found = found(named, How::Misspelt, quality);
+                        let quality = quality(MatchKind::Misspelt) - 0.1 * (distance as f32 - 1.0);
+                        let found = found(named, MatchKind::Misspelt, quality);
                         spans.push(self.span(range.clone(), found));
                         taken[range].fill(true);
                         break 'longest;
@@ -202,7 +202,7 @@ impl Reading<'_> {
             .into_iter()
             .map(|(entity, all)| Found {
                 entity,
-                how: How::Partial,
+                how: MatchKind::Partial,
                 quality: partial_quality(count / f32::from(all).max(count)),
             })
             .collect()
@@ -210,7 +210,7 @@ impl Reading<'_> {
 
     /// Adds the names that hold all words of a span that is a whole name itself.
     fn longer(&self, lexicon: &Lexicon, ids: &[Option<usize>], span: &mut Span) {
-        let settled = |how: How| matches!(how, How::Alias | How::Partial);
+        let settled = |how: MatchKind| matches!(how, MatchKind::Alias | MatchKind::Partial);
         if span.found.first().is_some_and(|f| !settled(f.how)) {
             let more = self.holders(lexicon, ids, span.from..span.to);
             span.found.extend(more);

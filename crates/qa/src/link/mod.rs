@@ -50,14 +50,14 @@ pub struct Candidate {
     pub entity: EntityId,
     /// Between 0 and 1.
     pub score: f32,
-    /// How the name was recognised.
-    pub how: How,
+    /// MatchKind the name was recognised.
+    pub how: MatchKind,
 }
 
-/// How a name was recognised, the surest first.
+/// MatchKind a name was recognised, the surest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum How {
+pub enum MatchKind {
     /// Given with the question.
     Given,
     /// By the user's alias file.

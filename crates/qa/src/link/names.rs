@@ -30,7 +30,7 @@ use super::lexicon::{Lexicon, edits};
 use super::mentions::Reading;
 use super::rank::{Ranker, found};
 use super::spans::words;
-use super::{Candidate, How, Link, Linker, Mention};
+use super::{Candidate, MatchKind, Link, Linker, Mention};
 use crate::at_hand::with_rows_at_hand;
 use crate::error::{Error, Result};
 use crate::per_graph::PerGraph;
@@ -160,7 +160,7 @@ impl Names {
         let mut mentions = Vec::new();
         for name in &question.topics {
             let named = surely_named(name, graph)?;
-            let mut candidates = ranker.rank(found(named, How::Given, 1.0), 1.0)?;
+            let mut candidates = ranker.rank(found(named, MatchKind::Given, 1.0), 1.0)?;
             let top = candidates.first().map_or(1.0, |c| c.score);
             // what was given is not in doubt, only which of its namesakes was meant
             for Candidate { score, .. } in &mut candidates {
@@ -210,7 +210,7 @@ impl Linker for Names {
         for mention in &mentions {
             for (place, candidate) in mention.candidates.iter().enumerate() {
                 let close = candidate.score >= CLOSE * best(mention);
-                if candidate.how == How::Given || close && candidate.score >= self.config.keep * top
+                if candidate.how == MatchKind::Given || close && candidate.score >= self.config.keep * top
                 {
                     links.push((
                         place,

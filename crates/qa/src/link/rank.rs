@@ -1,4 +1,4 @@
-//! How sure it is that words mean an entity.
+//! MatchKind sure it is that words mean an entity.
 //!
 //! ```text
 //! score(m, e) = strength(m) · quality(m, e) · (1 − a − b + a·popularity(e) + b·fit(q, e))
@@ -17,7 +17,7 @@ use std::sync::Arc;
 use wherefore_graph::{Direction, EntityId, Graph};
 use wherefore_model::Embeddings;
 
-use super::{Candidate, How};
+use super::{Candidate, MatchKind};
 use crate::error::Result;
 use crate::relations::{RelationEncoder, dot};
 
@@ -34,29 +34,29 @@ const FITTED: usize = 16;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Found {
     pub(super) entity: EntityId,
-    pub(super) how: How,
+    pub(super) how: MatchKind,
     /// Between 0 and 1: see [`quality`] and [`partial_quality`].
     pub(super) quality: f32,
 }
 
-/// How much a whole name, recognised so, is worth.
-pub(super) fn quality(how: How) -> f32 {
+/// MatchKind much a whole name, recognised so, is worth.
+pub(super) fn quality(how: MatchKind) -> f32 {
     match how {
-        How::Given | How::Alias | How::Exact => 1.0,
-        How::Normalised => 0.85,
-        How::Inflected => 0.83,
-        How::Misspelt => 0.7,
-        How::Partial => partial_quality(1.0),
+        MatchKind::Given | MatchKind::Alias | MatchKind::Exact => 1.0,
+        MatchKind::Normalised => 0.85,
+        MatchKind::Inflected => 0.83,
+        MatchKind::Misspelt => 0.7,
+        MatchKind::Partial => partial_quality(1.0),
     }
 }
 
-/// How much a share of the words of a name is worth.
+/// MatchKind much a share of the words of a name is worth.
 pub(super) fn partial_quality(share: f32) -> f32 {
     0.3 + 0.5 * share
 }
 
 /// Candidates that were all recognised in one way.
-pub(super) fn found(entities: Vec<EntityId>, how: How, quality: f32) -> Vec<Found> {
+pub(super) fn found(entities: Vec<EntityId>, how: MatchKind, quality: f32) -> Vec<Found> {
     entities
         .into_iter()
         .map(|entity| Found {
@@ -165,8 +165,8 @@ mod tests {
         let found: Vec<Found> = ["Mercury", "mercury"]
             .map(|name| Found {
                 entity: named(name),
-                how: How::Normalised,
-                quality: quality(How::Normalised),
+                how: MatchKind::Normalised,
+                quality: quality(MatchKind::Normalised),
             })
             .into();
         for (rest, first) in [

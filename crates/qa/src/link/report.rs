@@ -3,7 +3,7 @@
 use serde::Serialize;
 use wherefore_graph::Graph;
 
-use super::{How, Linker};
+use super::{MatchKind, Linker};
 use crate::error::Result;
 use crate::question::Question;
 
@@ -39,8 +39,8 @@ pub struct CandidateReport {
     pub id: String,
     /// Between 0 and 1.
     pub score: f32,
-    /// How the name was recognised.
-    pub how: How,
+    /// MatchKind the name was recognised.
+    pub how: MatchKind,
     /// Triples that it is head or tail of.
     pub triples: usize,
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use wherefore_graph::names::normalise;
 use wherefore_graph::{EntityId, Graph, NameMatch};
 
-use super::How;
+use super::MatchKind;
 use super::aliases::Aliases;
 use super::nationalities::country;
 use crate::error::Result;
@@ -63,7 +63,7 @@ pub(super) struct Full {
     /// Byte range in the question.
     pub(super) span: (usize, usize),
     /// Whose name it is, the surest first; empty where the user said that the words mean nothing.
-    pub(super) entities: Vec<(EntityId, How)>,
+    pub(super) entities: Vec<(EntityId, MatchKind)>,
 }
 
 /// Looks for whole names.
@@ -156,7 +156,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    fn full(&self, range: &Range<usize>, end: usize, entities: Vec<(EntityId, How)>) -> Full {
+    fn full(&self, range: &Range<usize>, end: usize, entities: Vec<(EntityId, MatchKind)>) -> Full {
         Full {
             from: range.start,
             to: range.end,
@@ -183,7 +183,7 @@ impl Search<'_> {
         for (bare, end) in [(false, last.end), (true, last.bare_end)] {
             let key = self.key(&range, bare);
             if let Some(entities) = self.aliases.meaning(&key, self.graph)? {
-                let entities = entities.into_iter().map(|e| (e, How::Alias)).collect();
+                let entities = entities.into_iter().map(|e| (e, MatchKind::Alias)).collect();
                 return Ok(Some(self.full(&range, end, entities)));
             }
         }
@@ -211,8 +211,8 @@ impl Search<'_> {
                 continue;
             }
             let others = named.into_iter().filter(|e| !exact.contains(e));
-            let mut entities: Vec<_> = exact.iter().map(|&e| (e, How::Exact)).collect();
-            entities.extend(others.map(|e| (e, How::Normalised)));
+            let mut entities: Vec<_> = exact.iter().map(|&e| (e, MatchKind::Exact)).collect();
+            entities.extend(others.map(|e| (e, MatchKind::Normalised)));
             self.add_country(key, &mut entities)?;
             return Ok(Some(self.full(&range, *end, entities)));
         }
@@ -220,7 +220,7 @@ impl Search<'_> {
             let mut entities = Vec::new();
             if let Some(singular) = singular(key) {
                 let named = self.named(&singular)?;
-                entities.extend(named.into_iter().map(|e| (e, How::Inflected)));
+                entities.extend(named.into_iter().map(|e| (e, MatchKind::Inflected)));
             }
             self.add_country(key, &mut entities)?;
             if !entities.is_empty() {
@@ -230,11 +230,11 @@ impl Search<'_> {
         Ok(None)
     }
 
-    fn add_country(&self, key: &str, entities: &mut Vec<(EntityId, How)>) -> Result<()> {
+    fn add_country(&self, key: &str, entities: &mut Vec<(EntityId, MatchKind)>) -> Result<()> {
         for name in country(key).into_iter().flatten() {
             for entity in self.named(name)? {
                 if entities.iter().all(|&(old, _)| old != entity) {
-                    entities.push((entity, How::Inflected));
+                    entities.push((entity, MatchKind::Inflected));
                 }
             }
         }

@@ -19,7 +19,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use wherefore_graph::{EntityId, Graph, RelationId, Triple};
-use wherefore_model::checkpoint::{self, Checkpoint, Kept};
+use wherefore_model::checkpoint::{self, Checkpoint, Checkpointable};
 use wherefore_model::relation_pairs::{PairScorer, Words};
 use wherefore_model::relations::{Featured, Near, RelationMatcher, features};
 use wherefore_model::tensor::{Device, Tensor};
@@ -287,7 +287,7 @@ impl RelationRetriever {
 
 /// Refuses an encoder other than the one a part of the checkpoint was trained with. A tuned one lies
 /// in the checkpoint and is called after its folder, which may be moved: its rows must fit.
-fn check_encoder<N: Kept>(
+fn check_encoder<N: Checkpointable>(
     checkpoint: &Checkpoint<N>,
     encoder: &dyn Encoder,
     tuned: bool,

@@ -12,7 +12,7 @@ use wherefore::retrieve::gnn2r::Answering;
 use crate::error::{Error, Result};
 use crate::questions::GoldQuestion;
 use crate::train::config::Settings;
-use crate::train::course::check_course;
+use crate::train::trainer::check_schedule;
 
 /// Everything that can be set of a training.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -220,7 +220,7 @@ impl Gnn2rTrainConfig {
         self.sizes.check()?;
         self.neighbourhood.check()?;
         self.answering.check()?;
-        check_course((self.epochs, self.patience), self.warm_up, &self.optimiser)?;
+        check_schedule((self.epochs, self.patience), self.warm_up, &self.optimiser)?;
         let wrong = |what: &str| Err(Error::BadSetting(what.to_owned()));
         if self.sentences.patience == 0 {
             return wrong("`sentences.patience` must be at least 1");

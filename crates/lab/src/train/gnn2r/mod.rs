@@ -25,9 +25,9 @@ use wherefore::retrieve::gnn2r::ANSWERING;
 use wherefore::retrieve::network::NEIGHBOURHOOD;
 use wherefore::retrieve::relation_texts_to_states;
 
-use super::course::{Course, Lesson, batches, begun, best};
+use super::trainer::{Trainer, TrainingTask, batches, begun, best};
 use super::examples::{Example, HEAD, TAIL};
-use super::{Epoch, Material, Progress, Task, topic_flags, work_folder};
+use super::{Epoch, Dataset, Progress, Task, topic_flags, work_folder};
 use crate::error::{Error, Result};
 
 pub use config::{Ablation, Gnn2rTrainConfig, Grid, Robustness, SentenceTraining};
@@ -98,7 +98,7 @@ pub fn gnn2r(
     let work = work_folder::<Network>(task)?;
     let encoder = encode::open(&config.encoder)?;
     let run = Run::prepare(task, &config, &*encoder, device, &work, see)?;
-    let course = Course {
+    let trainer = Trainer {
         seed: config.seed,
         epochs: config.epochs,
         patience: config.patience,
@@ -108,7 +108,7 @@ pub fn gnn2r(
         last: work.join("last"),
         out: task.out,
     };
-    let epochs = course.run(&run, see)?;
+    let epochs = trainer.run(&run, see)?;
     let (sentence_epochs, answers) =
         sentences::train(task, &config, &run.material, device, &work, see)?;
     // what a stopped run would have needed
@@ -131,7 +131,7 @@ struct Run<'a> {
     config: Gnn2rTrainConfig,
     device: &'a Device,
     description: Description<Config>,
-    material: Material,
+    material: Dataset,
     questions: TokenStates,
     relations: TokenStates,
 }
@@ -152,7 +152,7 @@ impl<'a> Run<'a> {
             let answers = answer_flags(example);
             answers.contains(&true) && answers.contains(&false)
         };
-        let material = Material::prepare(task, chosen, work, usable, see)?;
+        let material = Dataset::prepare(task, chosen, work, usable, see)?;
         let questions = encoder.token_states(&material.texts())?;
         let relations = relation_texts_to_states(encoder, &material.examples.relations)?;
         let sizes = config.sizes.clone();
@@ -230,9 +230,9 @@ fn pairs(
     pairs
 }
 
-impl Lesson for Run<'_> {
+impl TrainingTask for Run<'_> {
     type Network = Network;
-    type Judged = Nearness;
+    type ValidationMetrics = Nearness;
 
     fn description(&self) -> &Description<Config> {
         &self.description
@@ -285,7 +285,7 @@ impl Lesson for Run<'_> {
         Ok(margin_loss(&distances, &all, self.config.margin)?)
     }
 
-    fn judge(&self, network: &Network) -> Result<Nearness> {
+    fn validate(&self, network: &Network) -> Result<Nearness> {
         let reader = Reader::new(network.shared())?;
         let relations = reader.relations(&self.relations)?;
         let looks: Vec<(f64, f64)> = (self.material.judged.par_iter())

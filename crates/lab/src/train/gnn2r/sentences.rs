@@ -22,7 +22,7 @@
 //!
 //! Departures: the loss is a mean over negatives and questions, where the paper's is a sum; threshold
 //! and nearness are chosen, where the paper sets the one and has no other; the optimiser is AdamW
-//! with the schedule of `course.rs`.
+//! with the schedule of `trainer.rs`.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -33,7 +33,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use wherefore::graph::Graph;
-use wherefore::model::checkpoint::{self, Description, Kept};
+use wherefore::model::checkpoint::{self, Description, Checkpointable};
 use wherefore::model::gnn2r::sentence::{
     SentenceEncoder, SentenceNetwork, SentenceReader, Sizes, Triplet, triplet_loss,
 };
@@ -44,12 +44,12 @@ use wherefore::model::{Encoder, Random, encode};
 use wherefore::retrieve::gnn2r::{ANSWERING, Gnn2r, Gnn2rConfig, SENTENCES, best_sentence};
 
 use super::config::{Gnn2rTrainConfig, Positives};
-use crate::aside;
+use crate::atomic_write;
 use crate::error::Result;
 use crate::questions::resolve;
 use crate::supervise::votes;
-use crate::train::course::{Course, Lesson, batches};
-use crate::train::{Epoch, Material, Progress, Task};
+use crate::train::trainer::{Trainer, TrainingTask, batches};
+use crate::train::{Epoch, Dataset, Progress, Task};
 
 /// Wrong sentences of a question that are kept to draw from.
 ///
@@ -110,7 +110,7 @@ impl Heard {
 pub(super) fn train(
     task: &Task<'_>,
     config: &Gnn2rTrainConfig,
-    material: &Material,
+    material: &Dataset,
     device: &Device,
     work: &Path,
     see: &mut dyn FnMut(Progress),
@@ -146,7 +146,7 @@ pub(super) fn train(
     };
     let name = config.answering.encoder.as_ref().unwrap_or(&config.encoder);
     let rate = |default: f32| config.sentences.learning_rate.unwrap_or(default);
-    let course = |rate: f32| Course {
+    let trainer = |rate: f32| Trainer {
         seed: config.seed ^ 0x0002,
         epochs: config.sentences.epochs,
         patience: config.sentences.patience,
@@ -183,7 +183,7 @@ pub(super) fn train(
                 network,
                 base,
             };
-            course(rate(2e-5)).run(&lesson, see)?
+            trainer(rate(2e-5)).run(&lesson, see)?
         }
         None => {
             let sizes = Sizes {
@@ -198,7 +198,7 @@ pub(super) fn train(
                 base: encoder,
                 device,
             };
-            course(rate(1e-3)).run(&lesson, see)?
+            trainer(rate(1e-3)).run(&lesson, see)?
         }
     };
     // with the encoder that was kept, as it will answer
@@ -231,7 +231,7 @@ fn explored<T: Send>(
 fn spoke(
     task: &Task<'_>,
     config: &Gnn2rTrainConfig,
-    material: &Material,
+    material: &Dataset,
     explorer: &Gnn2r,
     index: usize,
 ) -> Result<Option<Spoke>> {
@@ -270,7 +270,7 @@ fn spoke(
 fn heard(
     task: &Task<'_>,
     config: &Gnn2rTrainConfig,
-    material: &Material,
+    material: &Dataset,
     explorer: &Gnn2r,
     index: usize,
 ) -> Result<Option<Heard>> {
@@ -402,7 +402,7 @@ fn calibrate(
         .training
         .insert(ANSWERING.into(), json!(answering));
     description.metrics.insert("answers".into(), json!(best));
-    aside::write_json(&out.join("config.json"), &description)?;
+    atomic_write::write_json(&out.join("config.json"), &description)?;
     Ok(best)
 }
 
@@ -415,7 +415,7 @@ struct Common<'a> {
 }
 
 impl Common<'_> {
-    fn description<N: Kept>(&self, sizes: N::Sizes, encoder: &str) -> Description<N::Sizes> {
+    fn description<N: Checkpointable>(&self, sizes: N::Sizes, encoder: &str) -> Description<N::Sizes> {
         let mut description = Description::of::<N>(sizes, encoder, self.config.seed);
         let notes = &mut description.training;
         notes.insert("config".into(), json!(self.config));
@@ -423,7 +423,7 @@ impl Common<'_> {
         description
     }
 
-    fn judge(
+    fn validate(
         &self,
         dim: usize,
         vectors: impl FnMut(&[&str]) -> Result<Vec<f32>>,
@@ -531,9 +531,9 @@ struct OnTop<'a> {
     device: &'a Device,
 }
 
-impl Lesson for OnTop<'_> {
+impl TrainingTask for OnTop<'_> {
     type Network = SentenceReader;
-    type Judged = Spoken;
+    type ValidationMetrics = Spoken;
 
     fn description(&self) -> &Description<Sizes> {
         &self.description
@@ -558,9 +558,9 @@ impl Lesson for OnTop<'_> {
         self.common.loss(network, &self.base, batch, random)
     }
 
-    fn judge(&self, network: &SentenceReader) -> Result<Spoken> {
+    fn validate(&self, network: &SentenceReader) -> Result<Spoken> {
         let encoder = SentenceEncoder::new(Arc::clone(&self.base), network)?;
-        self.common.judge(self.base.dim(), |texts| {
+        self.common.validate(self.base.dim(), |texts| {
             Ok(encoder.encode(texts)?.into_values())
         })
     }
@@ -592,9 +592,9 @@ struct OfBert<'a> {
     base: Base,
 }
 
-impl Lesson for OfBert<'_> {
+impl TrainingTask for OfBert<'_> {
     type Network = Tuned;
-    type Judged = Spoken;
+    type ValidationMetrics = Spoken;
 
     fn description(&self) -> &Description<wherefore::model::tuned::Sizes> {
         &self.description
@@ -612,9 +612,9 @@ impl Lesson for OfBert<'_> {
         self.common.loss(network, &self.base, batch, random)
     }
 
-    fn judge(&self, network: &Tuned) -> Result<Spoken> {
+    fn validate(&self, network: &Tuned) -> Result<Spoken> {
         let dim = Tuned::dim(network.sizes());
-        self.common.judge(dim, |texts| {
+        self.common.validate(dim, |texts| {
             let rows = network.vectors(&self.base, texts)?.detach();
             Ok(rows
                 .flatten_all()

@@ -1,6 +1,6 @@
 //! The training loop, whatever the network.
 //!
-//! A [`Lesson`] says what a step and a pass are; the loop takes the steps, judges after each pass,
+//! A [`TrainingTask`] says what a step and a pass are; the loop takes the steps, judges after each pass,
 //! keeps the best network, ends after `patience` passes without a better one, and saves every
 //! minute and after each pass what a stopped run needs to go on. Every step has random numbers of its
 //! own, so that a stopped run ends with the same weights.
@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use wherefore::model::Random;
-use wherefore::model::checkpoint::{self, Checkpoint, Description, Kept};
+use wherefore::model::checkpoint::{self, Checkpoint, Description, Checkpointable};
 use wherefore::model::optimise::{AdamW, AdamWConfig, Schedule};
 use wherefore::model::tensor::{Device, Tensor};
 
@@ -38,7 +38,7 @@ const STATE: &str = "state";
 
 /// The network of the checkpoint `init`, to go on from: one of the encoder and the shapes that
 /// `description` has.
-pub(super) fn begun<N: Kept>(
+pub(super) fn begun<N: Checkpointable>(
     init: &Path,
     description: &Description<N::Sizes>,
     device: &Device,
@@ -56,14 +56,14 @@ pub(super) fn begun<N: Kept>(
 }
 
 /// What a network learns from, and how good it is.
-pub(super) trait Lesson {
+pub(super) trait TrainingTask {
     /// The network.
-    type Network: Kept;
+    type Network: Checkpointable;
     /// How good it is.
-    type Judged: Clone + Display + Serialize + DeserializeOwned;
+    type ValidationMetrics: Clone + Display + Serialize + DeserializeOwned;
 
     /// What a checkpoint is to say, but for what comes of the training.
-    fn description(&self) -> &Description<<Self::Network as Kept>::Sizes>;
+    fn description(&self) -> &Description<<Self::Network as Checkpointable>::Sizes>;
 
     /// The network before the first step.
     fn first_network(&self) -> Result<Self::Network>;
@@ -76,17 +76,17 @@ pub(super) trait Lesson {
     -> Result<Tensor>;
 
     /// How good the network is on the validation questions.
-    fn judge(&self, network: &Self::Network) -> Result<Self::Judged>;
+    fn validate(&self, network: &Self::Network) -> Result<Self::ValidationMetrics>;
 
     /// Whether a network is to be kept instead of another.
-    fn is_better(&self, new: &Self::Judged, old: &Self::Judged) -> bool;
+    fn is_better(&self, new: &Self::ValidationMetrics, old: &Self::ValidationMetrics) -> bool;
 
     /// Keeps the best network so far, that of the last of `epochs`.
-    fn keep(&self, network: &Self::Network, epochs: &[Epoch<Self::Judged>]) -> Result<()>;
+    fn keep(&self, network: &Self::Network, epochs: &[Epoch<Self::ValidationMetrics>]) -> Result<()>;
 }
 
 /// Refuses settings with which the loop takes no steps.
-pub(super) fn check_course(
+pub(super) fn check_schedule(
     (epochs, patience): (u32, u32),
     warm_up: f32,
     optimiser: &AdamWConfig,
@@ -105,7 +105,7 @@ pub(super) fn check_course(
 }
 
 /// How the loop runs.
-pub(super) struct Course<'a> {
+pub(super) struct Trainer<'a> {
     pub(super) seed: u64,
     pub(super) epochs: u32,
     pub(super) patience: u32,
@@ -131,13 +131,13 @@ struct State<J> {
     epochs: Vec<Epoch<J>>,
 }
 
-impl Course<'_> {
+impl Trainer<'_> {
     /// Runs to the end; all passes, the best of them last marked so.
-    pub(super) fn run<L: Lesson>(
+    pub(super) fn run<L: TrainingTask>(
         &self,
         lesson: &L,
         see: &mut dyn FnMut(Progress),
-    ) -> Result<Vec<Epoch<L::Judged>>> {
+    ) -> Result<Vec<Epoch<L::ValidationMetrics>>> {
         let (mut state, network, mut optimiser) = self.begin(lesson, see)?;
         let mut saved = Instant::now();
         while state.epoch < self.epochs && state.waited < self.patience {
@@ -162,7 +162,7 @@ impl Course<'_> {
                 }
             }
             let valid =
-                (lesson.judge(&network)).map_err(|e| self.judged_diverged(e, optimiser.taken()))?;
+                (lesson.validate(&network)).map_err(|e| self.judged_diverged(e, optimiser.taken()))?;
             let best = state.epochs.iter().rfind(|e| e.best);
             let is_best = best.is_none_or(|best| lesson.is_better(&valid, &best.valid));
             state.epochs.push(Epoch {
@@ -185,11 +185,11 @@ impl Course<'_> {
     }
 
     /// Where a stopped run was, or the beginning.
-    fn begin<L: Lesson>(
+    fn begin<L: TrainingTask>(
         &self,
         lesson: &L,
         see: &mut dyn FnMut(Progress),
-    ) -> Result<(State<L::Judged>, L::Network, AdamW)> {
+    ) -> Result<(State<L::ValidationMetrics>, L::Network, AdamW)> {
         let steps = lesson.batches(0).len() as u64 * u64::from(self.epochs);
         let schedule = Schedule {
             warm_up: (steps as f64 * f64::from(self.warm_up)) as u64,
@@ -233,10 +233,10 @@ impl Course<'_> {
     }
 
     /// Saves what a stopped run needs to go on.
-    fn save<L: Lesson>(
+    fn save<L: TrainingTask>(
         &self,
         lesson: &L,
-        state: &State<L::Judged>,
+        state: &State<L::ValidationMetrics>,
         network: &L::Network,
         optimiser: &AdamW,
     ) -> Result<()> {

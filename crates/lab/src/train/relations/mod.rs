@@ -28,7 +28,7 @@ use wherefore::model::tensor::{Device, Tensor};
 use wherefore::model::{Embeddings, Encoder, Random, encode};
 
 use super::config::Settings;
-use super::course::{Course, Lesson, batches, begun, best, check_course};
+use super::trainer::{Trainer, TrainingTask, batches, begun, best, check_schedule};
 use super::relation_pairs::{PairTrainConfig, RankedPairs, pairs};
 use super::relation_tuning::{TuneConfig, tuned};
 use super::{Epoch, Progress, Task, work_folder};
@@ -105,7 +105,7 @@ impl Settings for RelationTrainConfig {
 impl RelationTrainConfig {
     /// Refuses settings with which nothing can be learned.
     pub fn check(&self) -> Result<()> {
-        check_course((self.epochs, self.patience), self.warm_up, &self.optimiser)?;
+        check_schedule((self.epochs, self.patience), self.warm_up, &self.optimiser)?;
         self.tune.check()?;
         self.pairs.check()?;
         let wrong = |what: &str| Err(Error::BadSetting(what.to_owned()));
@@ -216,7 +216,7 @@ pub fn relations(
     let epochs = match config.tune.epochs {
         0 => {
             run.read_with(Arc::clone(&run.encoder), config.sizes.buckets)?;
-            let course = Course {
+            let trainer = Trainer {
                 seed: config.seed,
                 epochs: config.epochs,
                 patience: config.patience,
@@ -226,7 +226,7 @@ pub fn relations(
                 last: work.join("last"),
                 out: task.out,
             };
-            course.run(&run, see)?
+            trainer.run(&run, see)?
         }
         _ => {
             let epochs = tuned(&run, &work, see)?;
@@ -506,9 +506,9 @@ impl<'a> Run<'a> {
     }
 }
 
-impl Lesson for Run<'_> {
+impl TrainingTask for Run<'_> {
     type Network = RelationMatcher;
-    type Judged = Ranked;
+    type ValidationMetrics = Ranked;
 
     fn description(&self) -> &Description<Sizes> {
         &self.description
@@ -548,7 +548,7 @@ impl Lesson for Run<'_> {
         Ok(loss(&network.scores(&asked, &relations, &near)?, &gold)?)
     }
 
-    fn judge(&self, network: &RelationMatcher) -> Result<Ranked> {
+    fn validate(&self, network: &RelationMatcher) -> Result<Ranked> {
         let relations = network.relations(&self.relations)?.detach();
         let all: Vec<usize> = (0..self.valid.len()).collect();
         let mut sum = Ranked::default();

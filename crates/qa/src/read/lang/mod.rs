@@ -275,7 +275,7 @@ pub(super) struct Lang {
 pub(super) fn english() -> &'static Lang {
     static EN: OnceLock<Lang> = OnceLock::new();
     EN.get_or_init(|| {
-        let file = toml::from_str(include_str!("lang/en.toml"));
+        let file = toml::from_str(include_str!("en.toml"));
         Lang::new(file.expect("the language file is sound, a test reads it"))
     })
 }

@@ -28,7 +28,7 @@ use candle_core::{D, Device, Tensor, Var};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use crate::checkpoint::Kept;
+use crate::checkpoint::Checkpointable;
 use crate::encode::Embeddings;
 use crate::tensor::{Segments, gather, segment_sum};
 use crate::{Error, Random, Result};
@@ -233,7 +233,7 @@ pub fn loss(scores: &Tensor, gold: &[Vec<u32>]) -> Result<Tensor> {
     Ok((told * (-1.0 / rows.max(1) as f64))?)
 }
 
-impl Kept for RelationMatcher {
+impl Checkpointable for RelationMatcher {
     const METHOD: &'static str = "relations";
     type Sizes = Sizes;
 

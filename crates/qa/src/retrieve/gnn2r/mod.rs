@@ -39,7 +39,7 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 use wherefore_graph::{EntityId, Graph, RelationId, Triple};
-use wherefore_model::checkpoint::{self, Checkpoint, Kept};
+use wherefore_model::checkpoint::{self, Checkpoint, Checkpointable};
 use wherefore_model::gnn2r::sentence::{SentenceEncoder, SentenceReader};
 use wherefore_model::gnn2r::{Near, Network, Reader, Relations, Shape};
 use wherefore_model::tensor::Device;

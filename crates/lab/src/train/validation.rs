@@ -16,7 +16,7 @@ use crate::metrics::recall_at;
 
 /// Recall on the validation questions.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Judged {
+pub struct ValidationMetrics {
     /// The mean of triple recall at each k: what decides.
     pub score: f64,
     /// Triple recall by k.
@@ -28,7 +28,7 @@ pub struct Judged {
     pub hit_at_1: Option<f64>,
 }
 
-impl Judged {
+impl ValidationMetrics {
     /// Whether a network judged so is to be kept instead of one judged `other`.
     pub(super) fn is_better_than(&self, other: &Self) -> bool {
         // figures that were read back may differ in their last digit
@@ -42,7 +42,7 @@ impl Judged {
     }
 }
 
-impl fmt::Display for Judged {
+impl fmt::Display for ValidationMetrics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let recalls = |of: &BTreeMap<usize, f64>| -> String {
             let each: Vec<String> = of.iter().map(|(k, r)| format!("{r:.3}@{k}")).collect();
@@ -61,7 +61,7 @@ impl fmt::Display for Judged {
     }
 }
 
-/// The questions to judge by.
+/// The questions to validate by.
 pub(super) struct Judge {
     examples: Vec<usize>,
     ks: Vec<usize>,
@@ -85,7 +85,7 @@ impl Judge {
         network: &N,
         examples: &Examples,
         [questions, entities, relations]: [&[f32]; 3],
-    ) -> Result<Judged> {
+    ) -> Result<ValidationMetrics> {
         let dim = N::dim(network.sizes());
         let scored = || -> Result<Vec<Look>, wherefore::model::Error> {
             let scorer = network.scorer()?;
@@ -119,7 +119,7 @@ impl Judge {
             ks.map(|(i, &k)| (k, mean(&|(at, _)| of(&at[i])))).collect()
         };
         let triple_recall = by_k(|at| at.0);
-        Ok(Judged {
+        Ok(ValidationMetrics {
             score: triple_recall.values().sum::<f64>() / triple_recall.len().max(1) as f64,
             triple_recall,
             answer_recall: by_k(|at| at.1),
@@ -181,10 +181,10 @@ mod tests {
 
     #[test]
     fn first_candidates_decide_between_equal_recalls() {
-        let judged = |score: f64, hit: f64| Judged {
+        let judged = |score: f64, hit: f64| ValidationMetrics {
             score,
             hit_at_1: Some(hit),
-            ..Judged::default()
+            ..ValidationMetrics::default()
         };
         assert!(judged(0.8, 0.1).is_better_than(&judged(0.7, 0.9)));
         assert!(!judged(0.7, 0.9).is_better_than(&judged(0.8, 0.1)));
@@ -204,13 +204,13 @@ mod tests {
             triples: &[[0, 0, 1], [0, 0, 2], [2, 0, 3]],
             flags: &[0, POSITIVE, POSITIVE | TAIL],
         };
-        let judge = Judge::new(vec![0], vec![1, 2]);
+        let validate = Judge::new(vec![0], vec![1, 2]);
         // best are the last, then the first: one of two positives, one of two answers
         assert_eq!(
-            judge.recall(&example, &[1.0, 0.0, 2.0]),
+            validate.recall(&example, &[1.0, 0.0, 2.0]),
             [(0.5, 0.5), (0.5, 0.5)]
         );
-        assert_eq!(judge.recall(&example, &[0.0, 1.0, 2.0])[1], (1.0, 0.5));
+        assert_eq!(validate.recall(&example, &[0.0, 1.0, 2.0])[1], (1.0, 0.5));
         // the topic and the unnamed node score best, and do not count
         let heads = [9.0, 9.0, 9.0];
         assert!(best_end(&example, [&heads, &[0.0, 9.0, 1.0]]));
