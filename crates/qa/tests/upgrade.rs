@@ -49,10 +49,11 @@ fn an_index_of_an_older_version_answers_as_it_did() {
             assert!((found.1 - wanted.1).abs() < 1e-3, "{part}: {near:?}");
         }
     }
-    let text = TextIndex::open(&store).unwrap();
-    let found = text.documents("salzburg austria", 3).unwrap();
-    assert_eq!(found.iter().map(|f| f.0.0).collect::<Vec<_>>(), [2, 3, 5]);
-    // nothing to verify, and nothing to build
+    // full text has other files now: the error says so, and building it again mends it
+    let error = TextIndex::open(&store).unwrap_err();
+    assert!(error.to_string().contains("older version"), "{error}");
+    assert!(error.hint().unwrap().contains("wherefore index"));
+    // nothing to verify, and only full text to build
     assert_eq!(check(&store).unwrap().len(), 4);
     let options = IndexOptions {
         triples: true,
@@ -60,7 +61,14 @@ fn an_index_of_an_older_version_answers_as_it_did() {
         ..IndexOptions::default()
     };
     let report = build(&store, &encoder, &options, &|_| {}).unwrap();
-    assert!(report.parts.iter().all(|part| !part.built));
+    let built = report.parts.iter().filter(|part| part.built);
+    assert_eq!(
+        built.map(|part| part.part).collect::<Vec<_>>(),
+        [Part::Text]
+    );
+    let text = TextIndex::open(&store).unwrap();
+    let found = text.documents("salzburg austria", 3).unwrap();
+    assert_eq!(found.iter().map(|f| f.0.0).collect::<Vec<_>>(), [2, 3, 5]);
 }
 
 #[test]

@@ -405,7 +405,7 @@ impl TrainingTask for Run<'_> {
             ..FormMetrics::default()
         };
         for batch in all.chunks(self.config.batch_questions) {
-            for one in amar::validate(&self.base, network, &self.valid, batch)? {
+            for one in amar::judge(&self.base, network, &self.valid, batch)? {
                 judged.exact += f64::from(u8::from(one.exact));
                 judged.loss += f64::from(one.loss);
             }

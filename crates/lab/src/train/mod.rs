@@ -12,7 +12,7 @@ mod config;
 mod trainer;
 mod examples;
 mod gnn2r;
-mod validate;
+mod validation;
 mod labels;
 pub(crate) mod reading;
 mod relation_pairs;
@@ -44,7 +44,7 @@ pub use gnn2r::{
     Ablation, Gnn2rTrainConfig, Grid, Nearness, Robustness, SentenceTraining, Spoken, TrainedGnn2r,
     gnn2r,
 };
-pub use validate::ValidationMetrics;
+pub use validation::ValidationMetrics;
 pub use labels::{Labels, Refined, Supervision};
 pub use reading::{ReadingDataset, ReadRound, ReadTrainConfig, reading};
 pub use relation_pairs::{PairTrainConfig, RankedPairs};

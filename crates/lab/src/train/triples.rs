@@ -35,7 +35,7 @@ use wherefore::retrieve::{entity_texts_to_vectors, relation_texts_to_vectors};
 use super::config::{TrainConfig, DefaultSizes};
 use super::trainer::{Trainer, TrainingTask, batches, begun, best};
 use super::examples::Example;
-use super::validate::{Judge, ValidationMetrics};
+use super::validation::{Judge, ValidationMetrics};
 use super::targets::{entity_targets, targets};
 use super::{Epoch, Dataset, Progress, Task, Trained, topic_flags, work_folder};
 use crate::error::{Error, Result};

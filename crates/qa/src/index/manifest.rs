@@ -128,11 +128,16 @@ pub(crate) struct Files {
 impl Files {
     /// Maps a file that holds exactly `len` numbers; what is read of it is verified.
     pub(crate) fn map<T: Pod>(&self, name: &str, len: u64) -> Result<Verified<T>> {
+        let mapped = self.open(name)?;
         let path = self.folder.join(name);
-        let sums = self.sums.as_ref().and_then(|sums| sums.of(name));
-        let mapped = Verified::<T>::open(&path, sums).map_err(|e| self.told(e))?;
         expect_length(&path, mapped.len(), size_of::<T>(), len, &self.mend)?;
         Ok(mapped)
+    }
+
+    /// Maps a file of any length; what is read of it is verified.
+    pub(crate) fn open<T: Pod>(&self, name: &str) -> Result<Verified<T>> {
+        let sums = self.sums.as_ref().and_then(|sums| sums.of(name));
+        Verified::open(&self.folder.join(name), sums).map_err(|e| self.told(e))
     }
 
     /// Reads files whole and verifies them; without checksums there is nothing to verify.

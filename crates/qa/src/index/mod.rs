@@ -15,7 +15,6 @@
 //! manifests have a checksum of their own. Indexes of versions that wrote none are read as before.
 
 mod build;
-mod directory;
 mod dot;
 mod hnsw;
 mod labels;

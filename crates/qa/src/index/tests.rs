@@ -445,9 +445,6 @@ fn damaged_full_text_is_an_error() {
     for entry in std::fs::read_dir(&data).unwrap() {
         let path = entry.unwrap().path();
         let good = std::fs::read(&path).unwrap();
-        if good.is_empty() {
-            continue; // a lock
-        }
         std::fs::write(&path, &good[..good.len() / 2]).unwrap();
         let error = TextIndex::open(&store).unwrap_err();
         assert_eq!(error.code(), "damaged-index", "{}", path.display());
@@ -486,9 +483,10 @@ fn answers(store: &Store, encoder: &dyn Encoder) -> Vec<Result<String>> {
     for asked in ["oracle park", "mascot royals"] {
         let documents = match &text {
             Ok(text) => text.documents(asked, 3).map(|found| format!("{found:?}")),
-            Err(error) => Err(Error::FullText {
+            Err(error) => Err(Error::DamagedIndex {
                 path: "".into(),
                 reason: error.to_string(),
+                mend: String::new(),
             }),
         };
         found.push(documents);
@@ -580,7 +578,6 @@ fn an_index_that_is_cut_below_its_readers_is_an_error() {
     let mut files: Vec<PathBuf> = std::fs::read_dir(index.join("text-1"))
         .unwrap()
         .map(|entry| entry.unwrap().path())
-        .filter(|path| path.extension().is_some_and(|e| e == "idx"))
         .collect();
     files.push(index.join("entities-1/vectors"));
     for file in files {

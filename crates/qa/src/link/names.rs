@@ -30,7 +30,7 @@ use super::lexicon::{Lexicon, edits};
 use super::mentions::Reading;
 use super::rank::{Ranker, found};
 use super::spans::words;
-use super::{Candidate, MatchKind, Link, Linker, Mention};
+use super::{Candidate, Link, Linker, MatchKind, Mention};
 use crate::at_hand::with_rows_at_hand;
 use crate::error::{Error, Result};
 use crate::per_graph::PerGraph;
@@ -210,7 +210,8 @@ impl Linker for Names {
         for mention in &mentions {
             for (place, candidate) in mention.candidates.iter().enumerate() {
                 let close = candidate.score >= CLOSE * best(mention);
-                if candidate.how == MatchKind::Given || close && candidate.score >= self.config.keep * top
+                if candidate.how == MatchKind::Given
+                    || close && candidate.score >= self.config.keep * top
                 {
                     links.push((
                         place,

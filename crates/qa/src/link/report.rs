@@ -3,7 +3,7 @@
 use serde::Serialize;
 use wherefore_graph::Graph;
 
-use super::{MatchKind, Linker};
+use super::{Linker, MatchKind};
 use crate::error::Result;
 use crate::question::Question;
 

@@ -183,7 +183,10 @@ impl Search<'_> {
         for (bare, end) in [(false, last.end), (true, last.bare_end)] {
             let key = self.key(&range, bare);
             if let Some(entities) = self.aliases.meaning(&key, self.graph)? {
-                let entities = entities.into_iter().map(|e| (e, MatchKind::Alias)).collect();
+                let entities = entities
+                    .into_iter()
+                    .map(|e| (e, MatchKind::Alias))
+                    .collect();
                 return Ok(Some(self.full(&range, end, entities)));
             }
         }

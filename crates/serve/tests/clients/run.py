@@ -90,8 +90,11 @@ def main():
             browser = shutil.which("chromium") or shutil.which("chromium-browser")
             if has("playwright") and browser:
                 import browser as page
+                import tour
                 page.check(address, browser, folder)
                 passed.append("browser")
+                tour.check(binary, served, browser, folder)
+                passed.append("tour")
             else:
                 skipped.append("browser (needs playwright and Chromium)")
             for package in ["openai", "mcp"]:
