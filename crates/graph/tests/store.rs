@@ -463,24 +463,32 @@ fn bad_input_says_what_is_wrong_and_leaves_the_old_graph() {
     let long = [b"a\tr\t".to_vec(), vec![b'x'; 20 << 20], b"\n".to_vec()].concat();
     let cases: [(&str, &[u8], &str); 12] = [
         ("empty.tsv", b"", "it is empty"),
-        ("blank.tsv", b"\n\n", "holds no triples"),
-        ("no.txt", b"Dear all,\nhello\n", "its format is not told"),
+        ("blank.tsv", b"\n\n", "contains no triples"),
+        (
+            "no.txt",
+            b"Dear all,\nhello\n",
+            "its format cannot be detected",
+        ),
         (
             "image.png",
             b"\x89PNG\r\n\x1a\n\0\0",
-            "its format is not told",
+            "its format cannot be detected",
         ),
         (
             "cut.nt.gz",
             &[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 0x4b],
-            "cut short",
+            "truncated",
         ),
         (
             "false.nt.gz",
             b"<a:b> <a:c> <a:d> .\n",
-            "its name promises gzip",
+            "its name says gzip",
         ),
-        ("pack.tsv", b"PK\x03\x04xxxx", "zip archives are not read"),
+        (
+            "pack.tsv",
+            b"PK\x03\x04xxxx",
+            "zip archives are not supported",
+        ),
         ("one.tsv", b"a\tb\n", "2 fields, and a triple needs three"),
         ("bytes.tsv", b"a\xff\tr\tb\n", "not UTF-8 at byte 2"),
         ("nul.tsv", b"a\0\tr\tb\n", "NUL byte"),
