@@ -9,8 +9,8 @@ use std::path::Path;
 use proptest::prelude::*;
 use wherefore_graph::{
     Action, Adjacency, ChangeSet, Edge, EntityId, Error, Format, Graph, Input, Literal,
-    LiteralKind, LoadOptions, LoadReport, NameMatch, Store, TableOptions, Term, Triple, compact,
-    load,
+    LiteralKind, LoadOptions, LoadReport, NameMatch, Store, TableOptions, Term, Triple, Wide,
+    compact, load,
 };
 
 fn load_text(
@@ -447,6 +447,46 @@ fn several_files_are_one_graph_with_their_blank_nodes_apart() {
         ),
         (3, 2, 1)
     );
+}
+
+#[test]
+fn quotes_inside_csv_fields_are_ordinary_characters() {
+    let dir = tempfile::tempdir().unwrap();
+    let rows = "6\" pipe,is a,part\n\"3\"\" pipe\",made of,\"steel,\nzinc\"\n4\" pipe,is a,part\n";
+    // more than one block
+    let filler: String = (0..200_000)
+        .map(|i| format!("{i}\" bolt,is a,part\n"))
+        .collect();
+    let text = rows.to_owned() + &filler;
+    let plain = LoadOptions::default();
+    let report = load_text(dir.path(), "parts.csv", text.as_bytes(), &plain).unwrap();
+    assert_eq!(
+        (report.counts.triples, report.counts.malformed),
+        (200_003, 0)
+    );
+    let store = open(dir.path());
+    let named = |name: &str| store.entities_named(name, NameMatch::Exact).unwrap().len();
+    for name in [
+        "6\" pipe",
+        "3\" pipe",
+        "4\" pipe",
+        "steel,\nzinc",
+        "199999\" bolt",
+    ] {
+        assert_eq!(named(name), 1, "{name}");
+    }
+    let wide = LoadOptions {
+        table: TableOptions {
+            wide: Some(Wide::default()),
+            ..TableOptions::default()
+        },
+        ..LoadOptions::default()
+    };
+    let text = "part,size,use\npipe,6\",water\nbolt,\"1/2\"\"\",doors\nnut,4\",doors\n";
+    let report = load_text(dir.path(), "wide.csv", text.as_bytes(), &wide).unwrap();
+    assert_eq!((report.counts.triples, report.counts.malformed), (6, 0));
+    let changes = ChangeSet::parse(rows, Action::Add, Format::Csv, false).unwrap();
+    assert_eq!(changes.len(), 3);
 }
 
 #[test]

@@ -96,17 +96,15 @@ impl ChangeSet {
         let mut blocks = Blocks::new(text, format == Format::Csv);
         let mut keys = TripleKeys::default();
         while let Some(block) = blocks.next().map_err(|e| source::unpack_error(path, e))? {
-            if block.first_line == 1 {
-                if matches!(format, Format::Tsv | Format::Csv | Format::Pipe) {
-                    let first = first_record(&block.bytes, format);
-                    let first = String::from_utf8_lossy(first);
-                    let found = Layout::new(options, &first, format);
-                    layout = Some(found.map_err(|reason| Error::BadInput {
-                        path: path.to_owned(),
-                        reason,
-                        hint: None,
-                    })?);
-                }
+            if block.first_line == 1 && matches!(format, Format::Tsv | Format::Csv | Format::Pipe) {
+                let first = first_record(&block.bytes, format);
+                let first = String::from_utf8_lossy(first);
+                let found = Layout::new(options, &first, format);
+                layout = Some(found.map_err(|reason| Error::BadInput {
+                    path: path.to_owned(),
+                    reason,
+                    hint: None,
+                })?);
             }
             let record = RecordFormat {
                 format,

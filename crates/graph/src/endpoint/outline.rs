@@ -69,7 +69,12 @@ impl Service {
                 },
                 // a label leads back to what it is the label of alone
                 _ => {
-                    lock(&self.rows).put(one.entity, one.outgoing, one.part(), CachedRow::default())
+                    lock(&self.rows).put(
+                        one.entity,
+                        one.outgoing,
+                        one.part(),
+                        CachedRow::default(),
+                    );
                 }
             }
         }
