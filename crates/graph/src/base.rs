@@ -1,5 +1,5 @@
 //! The files of a graph folder, opened: adjacency both ways, names, and statistics, all through
-//! memory maps. They never change; what changes lies in a log beside them ([`crate::changes`]).
+//! memory maps. They never change; changes are in a log beside them ([`crate::changes`]).
 //!
 //! ```text
 //! outgoing.offsets   u32 × (entities + 1)     row of each entity in outgoing.edges
@@ -19,10 +19,9 @@
 //!
 //! That is 20 bytes for each triple and 8 for each entity beside the dictionary. Opening maps the
 //! files and reads the manifest. Graphs of up to 8 MiB have all checksums verified at once; in
-//! larger ones each block is held against its own when something in it is first read, so that no
-//! damaged row is answered from. Graphs that were written before there were sums of blocks are
-//! verified when asked ([`Store::check`](crate::Store::check)), and until then every number read
-//! from them is checked where it is used.
+//! larger ones each block is verified when it is first read, so that no answer comes from a damaged
+//! row. Graphs of older versions have no checksums of blocks: they are verified on request
+//! ([`Store::check`](crate::Store::check)), and every number read from them is checked before use.
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -30,9 +29,9 @@ use std::time::SystemTime;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::error::{Error, Result};
+use crate::file;
 use crate::graph::{EntityId, RelationId};
 use crate::key;
-use crate::load::file;
 use crate::manifest::{MANIFEST, Manifest};
 use crate::names::normalise;
 use crate::shape::{Shape, is_unnamed_key, open};
@@ -42,7 +41,7 @@ use crate::verified::Verified;
 /// Graphs up to this size are verified whole when they are opened.
 pub(crate) const VERIFIED_WHEN_OPENED: u64 = 8 << 20;
 
-/// Literals longer than this are found as names only if something is called so.
+/// Longer literals are indexed as names only if they are the label or alias of an entity (guess).
 pub(crate) const LONGEST_VALUE: usize = 80;
 
 pub(crate) const NONE: u32 = u32::MAX;
@@ -53,7 +52,7 @@ pub(crate) struct Base {
     pub(crate) path: PathBuf,
     /// The folder of the files.
     pub(crate) data: PathBuf,
-    /// Which manifest they were opened by.
+    /// The manifest at the time of opening.
     pub(crate) stamp: Option<Stamp>,
     pub(crate) manifest: Manifest,
     pub(crate) shape: Shape,
@@ -61,27 +60,27 @@ pub(crate) struct Base {
     name_hashes: Verified<[u32; 2]>,
     /// Filed entities in the order of their normalised names.
     pub(crate) name_order: Verified<u32>,
-    /// What was verified of them, or is when it is read.
+    /// When they are verified.
     pub(crate) verification: Verification,
     pub(crate) label_relations: Vec<RelationId>,
     /// Label and alias relations, sorted.
     pub(crate) naming_relations: Vec<RelationId>,
 }
 
-/// How the files of a graph are held against their checksums.
+/// When the files of a graph are verified against their checksums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verification {
-    /// All of them when they were opened.
+    /// All of them when the graph is opened.
     WhenOpened,
-    /// Each block when something in it is first read.
+    /// Each block when it is first read.
     EachBlock,
-    /// Not at all, for the graph is of a version that wrote no checksums of blocks. Ids and places
-    /// are checked where they are used.
+    /// Never: the graph was written by a version without checksums of blocks. Ids and offsets are
+    /// checked before use.
     OnlyWhenAsked,
 }
 
-/// What tells a file from the one that was there before under the same name.
+/// Identifies one version of a file, to notice when it is replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stamp {
     bytes: u64,
@@ -118,8 +117,8 @@ pub(crate) fn name_hash(normalised: &str) -> u32 {
 
 /// The first of `length` places whose hash is not below `hash`.
 ///
-/// Hashes are spread evenly, so a hash tells its place to within a few thousand: one page is
-/// touched where halving the whole would touch twenty.
+/// Interpolation search: hashes are distributed evenly, so a hash gives its position to within a
+/// few thousand. It touches one page where a binary search would touch twenty.
 fn first_not_below(
     length: usize,
     hash: u32,
@@ -166,7 +165,7 @@ fn sums_of(data: &Path, manifest: &Manifest) -> Result<Option<Sums>> {
     Ok(Some(sums))
 }
 
-/// Whether there is no such file, be it that its folder is a file itself.
+/// Whether the error means that the file does not exist.
 fn is_absent(error: &std::io::Error) -> bool {
     use std::io::ErrorKind::{NotADirectory, NotFound};
     matches!(error.kind(), NotFound | NotADirectory)

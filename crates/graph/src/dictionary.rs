@@ -16,34 +16,13 @@
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
-use crate::load::file::{Output, Written};
+use crate::file::{FileWriter, WrittenFile};
 use crate::sums::Sums;
+use crate::varint::{push_varint, take_varint};
 use crate::verified::Verified;
 
+/// Strings of a block; part of the file format.
 const BLOCK: usize = 16;
-
-/// Appends a number in seven-bit groups, low ones first.
-pub(crate) fn push_varint(out: &mut Vec<u8>, mut number: u64) {
-    while number >= 0x80 {
-        out.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    out.push(number as u8);
-}
-
-/// Takes a number off the front; `None` if the bytes end or it does not fit.
-pub(crate) fn take_varint(bytes: &mut &[u8]) -> Option<u64> {
-    let mut number = 0u64;
-    for shift in (0..64).step_by(7) {
-        let (&byte, rest) = bytes.split_first()?;
-        *bytes = rest;
-        number |= u64::from(byte & 0x7f).checked_shl(shift)?;
-        if byte < 0x80 {
-            return Some(number);
-        }
-    }
-    None
-}
 
 fn take<'a>(bytes: &mut &'a [u8], length: u64) -> Option<&'a [u8]> {
     let (taken, rest) = bytes.split_at_checked(usize::try_from(length).ok()?)?;
@@ -58,8 +37,8 @@ pub(crate) fn shared_prefix(a: &[u8], b: &[u8]) -> usize {
 
 /// Writes a dictionary; strings must come sorted and distinct.
 pub(crate) struct DictionaryWriter {
-    text: Output,
-    blocks: Output,
+    text: FileWriter,
+    blocks: FileWriter,
     written: u64,
     count: usize,
     previous: Vec<u8>,
@@ -69,8 +48,8 @@ pub(crate) struct DictionaryWriter {
 impl DictionaryWriter {
     pub(crate) fn create(folder: &Path, name: &str) -> Result<Self> {
         Ok(Self {
-            text: Output::create(&folder.join(format!("{name}.text")))?,
-            blocks: Output::create(&folder.join(format!("{name}.blocks")))?,
+            text: FileWriter::create(&folder.join(format!("{name}.text")))?,
+            blocks: FileWriter::create(&folder.join(format!("{name}.blocks")))?,
             written: 0,
             count: 0,
             previous: Vec::new(),
@@ -99,7 +78,7 @@ impl DictionaryWriter {
         Ok(())
     }
 
-    pub(crate) fn finish(mut self) -> Result<[Written; 2]> {
+    pub(crate) fn finish(mut self) -> Result<[WrittenFile; 2]> {
         self.blocks.write(&self.written.to_le_bytes())?;
         Ok([self.text.finish()?, self.blocks.finish()?])
     }
@@ -237,15 +216,15 @@ impl Dictionary {
         let mut bytes = self.bytes(block)?;
         take_varint(&mut bytes)
             .and_then(|length| take(&mut bytes, length))
-            .ok_or_else(|| self.damaged("a block that makes no sense"))
+            .ok_or_else(|| self.damaged("an invalid block"))
     }
 
-    fn block(&self, block: usize) -> Result<Walk<'_>> {
+    fn block(&self, block: usize) -> Result<BlockCursor<'_>> {
         let first = self.first(block)?;
         let all = self.bytes(block)?;
         let mut header = all;
-        take_varint(&mut header).ok_or_else(|| self.damaged("a block that makes no sense"))?;
-        Ok(Walk {
+        take_varint(&mut header).ok_or_else(|| self.damaged("an invalid block"))?;
+        Ok(BlockCursor {
             string: first.to_vec(),
             rest: &header[first.len()..],
         })
@@ -260,12 +239,12 @@ impl Dictionary {
 }
 
 /// A walk through one block.
-struct Walk<'a> {
+struct BlockCursor<'a> {
     string: Vec<u8>,
     rest: &'a [u8],
 }
 
-impl Walk<'_> {
+impl BlockCursor<'_> {
     fn step(&mut self) -> Option<()> {
         let shared = usize::try_from(take_varint(&mut self.rest)?).ok()?;
         let length = take_varint(&mut self.rest)?;
@@ -345,16 +324,5 @@ mod tests {
                 let _ = dictionary.find(s);
             }
         }
-    }
-
-    #[test]
-    fn varints_hold_every_number() {
-        for number in [0, 1, 127, 128, 300, u64::from(u32::MAX), u64::MAX] {
-            let mut bytes = Vec::new();
-            push_varint(&mut bytes, number);
-            assert_eq!(take_varint(&mut bytes.as_slice()), Some(number));
-        }
-        assert_eq!(take_varint(&mut [0x80u8].as_slice()), None);
-        assert_eq!(take_varint(&mut [0xffu8; 11].as_slice()), None);
     }
 }

@@ -1,14 +1,14 @@
-//! What can go wrong with a graph, in words a user can act on.
+//! Errors of this crate, with hints on how to fix them.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use crate::load::output::DATA;
+use crate::graph_folder::graph_of;
 
 /// Shorthand for results of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Everything that can go wrong with a graph.
+/// Errors of loading, changing and querying graphs.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -17,9 +17,9 @@ pub enum Error {
     Io {
         /// What was attempted: `read`, `write`, `create` …
         action: &'static str,
-        /// Where.
+        /// The file or folder.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         #[source]
         source: io::Error,
     },
@@ -40,11 +40,11 @@ pub enum Error {
         path: PathBuf,
         /// The version in the file.
         found: u32,
-        /// The newest version known here.
+        /// The newest supported version.
         supported: u32,
     },
 
-    /// A store file does not hold what its manifest promises.
+    /// A store file does not match its manifest.
     #[error("graph file `{path}` is damaged: {reason}")]
     Damaged {
         /// The file.
@@ -53,8 +53,8 @@ pub enum Error {
         reason: String,
     },
 
-    /// Changes that were acknowledged are not whole in the log any more.
-    #[error("the change log `{path}` is damaged at byte {at}: {reason}; {} before that {} whole", changes(*whole), if *whole == 1 { "is" } else { "are" })]
+    /// Acknowledged changes in the log are damaged.
+    #[error("the change log `{path}` is damaged at byte {at}: {reason}; {} before it {} intact", changes(*whole), if *whole == 1 { "is" } else { "are" })]
     DamagedLog {
         /// The file.
         path: PathBuf,
@@ -62,7 +62,7 @@ pub enum Error {
         at: u64,
         /// Bytes from there to the end.
         bytes: u64,
-        /// Changes before it.
+        /// Intact changes before it.
         whole: u64,
         /// What is wrong with it.
         reason: String,
@@ -95,79 +95,79 @@ pub enum Error {
         is_graph: bool,
     },
 
-    /// Another process is writing the same graph.
-    #[error("another process is writing the graph `{path}`")]
+    /// Another process is writing to the graph.
+    #[error("another process is writing to the graph `{path}`")]
     Locked {
         /// The folder.
         path: PathBuf,
     },
 
-    /// The input cannot be a graph.
+    /// The input cannot be loaded.
     #[error("cannot load `{path}`: {reason}")]
     BadInput {
         /// The file.
         path: PathBuf,
         /// What is wrong with it.
         reason: String,
-        /// The command that mends it, if there is one.
+        /// How to fix it, if known.
         hint: Option<String>,
     },
 
     /// More malformed lines than were allowed.
-    #[error("{count} malformed {}, and at most {allowed} allowed", if *count == 1 { "line" } else { "lines" })]
+    #[error("{count} malformed {}, more than the {allowed} allowed", if *count == 1 { "line" } else { "lines" })]
     TooManyErrors {
-        /// How many were met.
+        /// Malformed lines so far.
         count: u64,
-        /// How many were allowed.
+        /// The limit.
         allowed: u64,
         /// The first of them, as `file:line: reason`.
         first: Vec<String>,
     },
 
-    /// Changes with lines that are no triples.
+    /// A change file has malformed lines.
     #[error("`{path}` has {count} malformed {}, so nothing was changed; {}", if *count == 1 { "line" } else { "lines" }, first.join("; "))]
     BadChanges {
         /// The file.
         path: PathBuf,
-        /// How many there are.
+        /// Malformed lines.
         count: u64,
         /// The first of them, as `line N: reason`.
         first: Vec<String>,
     },
 
-    /// Folding changes in that remove all there is.
+    /// Compacting a graph whose changes remove every triple.
     #[error("the changes of `{path}` remove every triple, and a graph needs at least one")]
     NothingLeft {
         /// The folder.
         path: PathBuf,
     },
 
-    /// The inputs held no triple at all.
-    #[error("the input holds no triples")]
+    /// The inputs contain no triples.
+    #[error("the input contains no triples")]
     Empty,
 
     /// Ids are 32 bits wide.
-    #[error("the input has more than {} {what}, which is the most a graph can hold", u32::MAX - 1)]
+    #[error("the input has too many {what}: the limit is {}", u32::MAX - 1)]
     TooMany {
         /// `entities`, `triples` or `relations`.
         what: &'static str,
     },
 
-    /// The SPARQL text does not parse.
-    #[error("the SPARQL query does not parse: {0}")]
+    /// A syntax error in the SPARQL query.
+    #[error("syntax error in the SPARQL query: {0}")]
     SparqlSyntax(String),
 
-    /// SPARQL that is valid and yet not run here: updates, remote services, other graphs, texts
-    /// beyond the limits.
-    #[error("this SPARQL is not run here: {reason}")]
+    /// Valid SPARQL that is refused: updates, remote services, other graphs, queries beyond the
+    /// limits.
+    #[error("SPARQL query refused: {reason}")]
     SparqlRefused {
-        /// What stands against it.
+        /// Why it is refused.
         reason: String,
-        /// What to write instead, if there is something.
+        /// What to write instead, if known.
         hint: Option<String>,
     },
 
-    /// The SPARQL query failed while it ran.
+    /// The SPARQL query failed during evaluation.
     #[error("the SPARQL query failed: {0}")]
     SparqlEvaluation(String),
 
@@ -182,7 +182,7 @@ pub enum Error {
         wanted: &'static str,
     },
 
-    /// What is said of a SPARQL service cannot work.
+    /// The configuration of a SPARQL service is invalid.
     #[error("the service `{name}` cannot be used: {reason}")]
     BadService {
         /// Its address or the file that describes it.
@@ -191,17 +191,17 @@ pub enum Error {
         reason: String,
     },
 
-    /// A service file that the user did not agree to.
+    /// A service file that the user has not trusted.
     #[error(
         "the service file `{file}` is not trusted: it sends questions to `{host}`{}",
-        told_variables(variables)
+        list_variables(variables)
     )]
     Untrusted {
         /// The file.
         file: PathBuf,
-        /// Where questions would go.
+        /// The host that questions would be sent to.
         host: String,
-        /// Environment variables whose values would go along.
+        /// Environment variables whose values would be sent along.
         variables: Vec<String>,
     },
 
@@ -214,7 +214,7 @@ pub enum Error {
         reason: String,
     },
 
-    /// A SPARQL service does not answer.
+    /// A SPARQL service is unreachable.
     #[error("the service `{url}` cannot be reached: {reason}")]
     ServiceUnreachable {
         /// Its address.
@@ -223,19 +223,19 @@ pub enum Error {
         reason: String,
     },
 
-    /// A SPARQL service refuses.
-    #[error("the service `{url}` refuses with status {status}: {reason}")]
+    /// A SPARQL service returned an error status.
+    #[error("the service `{url}` returned status {status}: {reason}")]
     ServiceRefused {
         /// Its address.
         url: String,
         /// The HTTP status.
         status: u16,
-        /// What it says.
+        /// The message in its response.
         reason: String,
     },
 
-    /// What a SPARQL service sent is no answer.
-    #[error("the service `{url}` gave no proper answer: {reason}")]
+    /// A SPARQL service returned an invalid response.
+    #[error("the service `{url}` returned an invalid response: {reason}")]
     BadReply {
         /// Its address.
         url: String,
@@ -243,8 +243,8 @@ pub enum Error {
         reason: String,
     },
 
-    /// More entities of a service were met than are numbered at a time.
-    #[error("more than {limit} entities of the service `{url}` were met")]
+    /// A service returned more entities than `limits.entities`.
+    #[error("the service `{url}` returned more than {limit} entities")]
     ServiceFull {
         /// Its address.
         url: String,
@@ -252,7 +252,7 @@ pub enum Error {
         limit: usize,
     },
 
-    /// A question needs more requests than one may cost.
+    /// A question needs more requests than its budget allows.
     #[error("the question needs more than {limit} requests to the service `{url}`")]
     RequestsSpent {
         /// Its address.
@@ -270,7 +270,7 @@ pub enum Error {
         seconds: f64,
     },
 
-    /// The work ran out of its time.
+    /// A time limit was exceeded.
     #[error("{what} took longer than its limit of {limit_ms} ms")]
     OutOfTime {
         /// What was running.
@@ -279,7 +279,7 @@ pub enum Error {
         limit_ms: u128,
     },
 
-    /// The work needed more memory than it may have.
+    /// A memory limit was exceeded.
     #[error("{what} needed more memory than its limit of {} MiB", limit >> 20)]
     OutOfMemory {
         /// What was running.
@@ -288,24 +288,24 @@ pub enum Error {
         limit: u64,
     },
 
-    /// The answer has more bytes than are wanted.
+    /// The answer exceeds its size limit.
     #[error("the answer is larger than its limit of {limit} bytes")]
     AnswerTooLarge {
         /// The limit in bytes.
         limit: u64,
     },
 
-    /// The process that ran a query ended without an answer.
-    #[error("the process of the SPARQL query failed: {0}")]
+    /// A worker process ended without an answer.
+    #[error("the SPARQL worker process failed: {0}")]
     WorkerFailed(String),
 
-    /// The work was stopped from outside.
+    /// The work was cancelled by the caller.
     #[error("stopped")]
     Stopped,
 }
 
 impl Error {
-    /// For `map_err`: an [`Error::Io`] that names the path.
+    /// For `map_err`: wraps an I/O error in [`Error::Io`].
     pub(crate) fn io(
         action: &'static str,
         path: impl Into<PathBuf>,
@@ -318,7 +318,7 @@ impl Error {
         }
     }
 
-    /// The command or step that mends it, if the user can.
+    /// How the user can fix it, if they can.
     pub fn hint(&self) -> Option<String> {
         match self {
             Error::NotAGraph { path, .. } => Some(format!(
@@ -333,7 +333,7 @@ impl Error {
                 graph_of(path).display()
             )),
             Error::DamagedLog { path, .. } => Some(format!(
-                "`wherefore repair {}` tells what can be saved; with `--write` it saves it and \
+                "`wherefore repair {}` shows what can be recovered; `--write` recovers it and \
                  keeps the damaged log",
                 graph_of(path).display()
             )),
@@ -343,26 +343,26 @@ impl Error {
             Error::OutputExists {
                 is_graph: false, ..
             } => Some(
-                "it holds something that is not a graph; choose another folder for `--out`".into(),
+                "it is not a graph; choose another folder for `--out`".into(),
             ),
-            Error::Locked { .. } => Some("wait until it is done, or choose another `--out`".into()),
+            Error::Locked { .. } => Some("wait until it finishes, or choose another `--out`".into()),
             Error::BadInput { hint, .. } | Error::SparqlRefused { hint, .. } => hint.clone(),
             Error::TooManyErrors { .. } => {
-                Some("mend the lines, or raise `--max-errors`, or leave `--strict` out".into())
+                Some("fix the lines, raise `--max-errors`, or omit `--strict`".into())
             }
             Error::BadChanges { .. } => Some(
-                "mend the lines; `--format` names the format when the file's ending does not"
+                "fix the lines, or set `--format` if the file has another format"
                     .into(),
             ),
-            Error::NothingLeft { .. } => Some("add triples first, or remove the folder".into()),
+            Error::NothingLeft { .. } => Some("add triples first, or delete the folder".into()),
             Error::Empty => {
-                Some("check the format: `--format` names it when the file's ending does not".into())
+                Some("check the format; `--format` sets it if the file name does not".into())
             }
             Error::NoSuchEntity { .. } | Error::NoSuchRelation { .. } => {
-                Some("the graph may be damaged: `wherefore info GRAPH --check` tells".into())
+                Some("the graph may be damaged: check it with `wherefore info GRAPH --check`".into())
             }
             Error::BadService { .. } => {
-                Some("`docs/remote.md` shows what a service's file may say".into())
+                Some("see `docs/remote.md` for the format of service files".into())
             }
             Error::Untrusted {
                 file, variables, ..
@@ -372,20 +372,20 @@ impl Error {
                     false => " and with these secrets",
                 };
                 Some(format!(
-                    "if you trust this host with your questions{secrets}, type `wherefore trust \
-                     {}`, or add `--trust` for this once; a server's configuration says `trust = \
-                     true` beside the graph's `path`",
+                    "if you trust this host with your questions{secrets}, run `wherefore trust \
+                     {}`, or add `--trust` for one command; in a server's configuration, set \
+                     `trust = true` beside the graph's `path`",
                     file.display()
                 ))
             }
             Error::BadTrustList { path, .. } => Some(format!(
-                "mend or remove `{}`, and trust services again with `wherefore trust GRAPH`; \
-                 `--trust` does without the list",
+                "fix or delete `{}`, and trust services again with `wherefore trust GRAPH`; \
+                 `--trust` ignores the list",
                 path.display()
             )),
             Error::ServiceUnreachable { .. } => Some(
-                "see whether it runs and the address is right; `limits.timeout_s` in its file \
-                 gives it more time"
+                "check that it is running and the address is right; `limits.timeout_s` in its file \
+                 raises the timeout"
                     .into(),
             ),
             Error::ServiceRefused { status, .. } => Some(match status {
@@ -395,46 +395,45 @@ impl Error {
                 405 | 501 => "set `method = \"get\"` in its file".into(),
                 413 | 414 => "set `limits.batch` lower, or `method = \"post\"`, in its file".into(),
                 429 | 503 => {
-                    "it is busy: wait, or set `limits.connections` and `limits.batch` lower \
+                    "it is overloaded: wait, or set `limits.connections` and `limits.batch` lower \
                               in its file"
                         .into()
                 }
                 _ => "try the query with `wherefore sparql`".into(),
             }),
             Error::BadReply { .. } => Some(
-                "the address must be the one that takes queries, often `…/sparql`; \
+                "use the address of the query endpoint, often `…/sparql`; \
                  `curl -H 'accept: application/sparql-results+json' 'URL?query=ASK{}'` shows what \
                  it sends"
                     .into(),
             ),
             Error::ServiceFull { .. } => {
-                Some("open it again, or raise `limits.entities` in its file".into())
+                Some("reopen it, or raise `limits.entities` in its file".into())
             }
             Error::RequestsSpent { .. } => Some(
-                "make a label index with `wherefore index`, which spares requests, or raise \
+                "build a label index with `wherefore index`, which saves requests, or raise \
                  `--max-requests`"
                     .into(),
             ),
             Error::ServiceTooSlow { .. } => Some("raise `limits.question_s` in its file".into()),
-            Error::OutOfTime { .. } => Some("ask for less, or raise `--timeout`".into()),
+            Error::OutOfTime { .. } => Some("raise `--timeout`, or simplify the question or query".into()),
             Error::OutOfMemory { .. } => Some(
-                "ask for less: sort, group or join fewer rows; `--memory` raises the limit".into(),
+                "sort, group or join fewer rows, or raise `--memory`".into(),
             ),
-            Error::AnswerTooLarge { .. } => Some("ask for fewer rows, with `LIMIT`".into()),
+            Error::AnswerTooLarge { .. } => Some("request fewer rows with `LIMIT`".into()),
             Error::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
-                Some("free some space; the old graph, if any, is untouched".into())
+                Some("free some space; an existing graph is unchanged".into())
             }
             _ => None,
         }
     }
 
-    /// Whether a file is not what was written: what was read before may still be right, but the
-    /// folder is not to be relied on.
+    /// Whether a file of the graph is damaged.
     pub fn is_damage(&self) -> bool {
         matches!(self, Error::Damaged { .. } | Error::DamagedLog { .. })
     }
 
-    /// Whether the fault lies in our own code rather than in what the user gave us.
+    /// Whether this is a bug in this program rather than a problem with the input.
     pub fn is_internal(&self) -> bool {
         matches!(
             self,
@@ -444,7 +443,7 @@ impl Error {
 }
 
 /// ` with the values of the environment variables `A` and `B``, or nothing.
-fn told_variables(names: &[String]) -> String {
+fn list_variables(names: &[String]) -> String {
     let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     match names.as_slice() {
         [] => String::new(),
@@ -464,22 +463,12 @@ fn changes(count: u64) -> String {
     }
 }
 
-/// The graph folder that a file belongs to: its files stand in an inner folder.
-fn graph_of(file: &Path) -> &Path {
-    let folder = file.parent().unwrap_or(file);
-    let name = folder.file_name().unwrap_or_default().to_string_lossy();
-    match folder.parent() {
-        Some(graph) if name.starts_with(DATA) && !graph.as_os_str().is_empty() => graph,
-        _ => folder,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_damaged_file_is_mended_by_loading_its_graph_again() {
+    fn the_hint_for_a_damaged_file_is_to_load_its_graph_again() {
         for file in ["my/dmg/data-846ab/names", "my/dmg/graph.json"] {
             let error = Error::Damaged {
                 path: file.into(),

@@ -1,8 +1,8 @@
-//! The words of a graph: ids, triples, edges, terms, and the two traits everything else reads through.
+//! Ids, triples, edges, terms, and the two traits through which all other code reads a graph.
 //!
-//! [`Adjacency`] is shape alone: who is joined to whom, by which relation. [`Graph`] adds what
-//! people read: names. A store on disk, a small graph in memory, a remote service and (shape
-//! only) a question's [`Subgraph`](crate::Subgraph) are all the same to the code above.
+//! [`Adjacency`] has the edges only. [`Graph`] adds names. Both are implemented by the store on
+//! disk, the small graph in memory and the remote service; a question's
+//! [`Subgraph`](crate::Subgraph) implements [`Adjacency`] only.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -68,7 +68,7 @@ impl RelationId {
 
 /// One step from an entity: the relation and the entity at the other end.
 ///
-/// Whether the relation points there or comes from there is known by where the edge was read:
+/// Whether the entity at hand is the head or the tail depends on where the edge was read:
 /// [`Adjacency::outgoing`] or [`Adjacency::incoming`].
 #[derive(
     Clone,
@@ -130,7 +130,7 @@ impl Triple {
     }
 }
 
-/// Which way edges are followed.
+/// The direction in which edges are followed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
@@ -144,7 +144,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// That in which edges are followed: from head to tail, or back.
+    /// Outgoing if true, else incoming.
     pub fn along(forward: bool) -> Self {
         match forward {
             true => Self::Outgoing,
@@ -163,12 +163,12 @@ impl Direction {
     }
 }
 
-/// What an entity or relation is called inside the graph: its identity, not its label.
+/// The identity of an entity or relation in the graph, as opposed to its label.
 ///
 /// `Display` writes names and IRIs bare, blank nodes as `_:b0`, literals as in N-Triples.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Term {
-    /// A name that is no IRI, as tables have them.
+    /// A name that is not an IRI, as in tables.
     Name(String),
     /// An IRI, without angle brackets.
     Iri(String),
@@ -236,10 +236,25 @@ pub enum NameMatch {
     Normalised,
 }
 
-/// The shape of a graph: edges of an entity in both directions.
+/// The edges of one relation in a row of [`Adjacency::outgoing`] or [`Adjacency::incoming`].
 ///
-/// Ids are dense: every id handed out is below the bounds, so arrays can be indexed by them.
-/// An id outside the bounds is an error, not a panic: stores are files, and files get damaged.
+/// ```
+/// use wherefore_graph::{Adjacency, EntityId, Graph, edges_by_relation, toy};
+/// let graph = toy::graph();
+/// let won = graph.relation_named("won")?.unwrap();
+/// assert_eq!(edges_by_relation(&graph.outgoing(EntityId(1))?, won).len(), 3);
+/// # Ok::<(), wherefore_graph::Error>(())
+/// ```
+pub fn edges_by_relation(row: &[Edge], relation: RelationId) -> &[Edge] {
+    let from = row.partition_point(|e| e.relation < relation);
+    let rest = &row[from..];
+    &rest[..rest.partition_point(|e| e.relation == relation)]
+}
+
+/// The edges of a graph, by entity and direction.
+///
+/// Ids are dense: every id is below the bounds, so arrays can be indexed by them. An id outside
+/// the bounds is an error, not a panic, because files can be damaged.
 pub trait Adjacency: Send + Sync {
     /// Every entity id is below this number.
     fn entity_bound(&self) -> usize;
@@ -258,8 +273,8 @@ pub trait Adjacency: Send + Sync {
         Ok(self.outgoing(entity)?.len() + self.incoming(entity)?.len())
     }
 
-    /// These entities will be read next, in these directions. A graph that is far away fetches
-    /// them together; to others it means nothing.
+    /// Announces that these entities will be read next, in these directions. A remote graph fetches
+    /// them together; others ignore it.
     fn prefetch(&self, _entities: &[EntityId], _direction: Direction) -> Result<()> {
         Ok(())
     }
@@ -277,19 +292,19 @@ pub trait Adjacency: Send + Sync {
             false => self.incoming(entity)?,
         };
         Ok(match row {
-            Cow::Borrowed(row) => Cow::Borrowed(crate::edges_by_relation(row, relation)),
-            Cow::Owned(row) => Cow::Owned(crate::edges_by_relation(&row, relation).to_vec()),
+            Cow::Borrowed(row) => Cow::Borrowed(edges_by_relation(row, relation)),
+            Cow::Owned(row) => Cow::Owned(edges_by_relation(&row, relation).to_vec()),
         })
     }
 
-    /// Relations of which a row shows only the first triple, with how many triples there are. Only
-    /// a graph that is far away has such rows.
+    /// Relations of which a row shows only one triple, with their number of triples. Only remote
+    /// graphs have such rows.
     fn long_runs(&self, _entity: EntityId, _outgoing: bool) -> Result<Vec<(RelationId, usize)>> {
         Ok(Vec::new())
     }
 
-    /// How often something was read that is not at hand yet, and stood there as empty. Only a graph
-    /// whose rows are fetched later has such.
+    /// How often something was read that is not fetched yet, and appeared empty. Always 0 but for
+    /// graphs that fetch rows later.
     fn misses(&self) -> usize {
         0
     }
@@ -331,15 +346,15 @@ pub trait Adjacency: Send + Sync {
     }
 }
 
-/// A graph that people can read: shape and names.
+/// A graph with names.
 ///
 /// Implemented by the store, by the small graph in memory and by remote services; methods take
 /// it as `&dyn Graph`, so one graph per question and one large served graph are the same code.
 pub trait Graph: Adjacency {
-    /// What to call the entity in front of people. Never empty.
+    /// The display name of the entity. Never empty.
     fn entity_label(&self, entity: EntityId) -> Result<Cow<'_, str>>;
 
-    /// What to call the relation in front of people.
+    /// The display name of the relation.
     fn relation_label(&self, relation: RelationId) -> Result<Cow<'_, str>>;
 
     /// The entity's identity.
@@ -348,12 +363,12 @@ pub trait Graph: Adjacency {
     /// The relation's identity.
     fn relation_term(&self, relation: RelationId) -> Result<Term>;
 
-    /// Whether the entity has a name that means something to people. Blank nodes and bare ids
+    /// Whether the entity has a readable name. Blank nodes and bare ids
     /// such as Freebase's `m.0abc` (its CVT nodes) have none.
     fn is_named(&self, entity: EntityId) -> Result<bool>;
 
     /// The entities called `name`, by identity, label or alias; sorted by id.
-    fn entities_named(&self, name: &str, how: NameMatch) -> Result<Vec<EntityId>>;
+    fn entities_named(&self, name: &str, matching: NameMatch) -> Result<Vec<EntityId>>;
 
     /// Up to `limit` entities whose normalised name begins with the normalised `prefix`, in
     /// alphabetical order of those names.
@@ -364,7 +379,7 @@ pub trait Graph: Adjacency {
 
     /// Triples with this relation, in order of (head, tail).
     ///
-    /// Where a graph has no index of its relations, every entity is looked at.
+    /// Without an index of relations, this reads every entity.
     fn with_relation(
         &self,
         relation: RelationId,
@@ -372,7 +387,7 @@ pub trait Graph: Adjacency {
         let heads = (0..self.entity_bound()).map(|id| EntityId(id as u32));
         Ok(Box::new(heads.flat_map(move |head| {
             let found: Vec<Result<Triple>> = match self.outgoing(head) {
-                Ok(row) => crate::edges_by_relation(&row, relation)
+                Ok(row) => edges_by_relation(&row, relation)
                     .iter()
                     .map(|edge| {
                         Ok(Triple {
@@ -388,45 +403,46 @@ pub trait Graph: Adjacency {
         })))
     }
 
-    /// What tells this graph from all others, for things that are computed once per graph. None
-    /// for small graphs that come and go.
+    /// A string that identifies the graph, for things that are computed once per graph. `None`
+    /// for short-lived graphs.
     fn identity(&self) -> Option<&str> {
         None
     }
 
-    /// The folder it lies in, where things that were computed for it may lie beside it.
+    /// The folder of the graph, where computed files may be stored beside it.
     fn folder(&self) -> Option<&std::path::Path> {
         None
     }
 
-    /// These names will be looked up next. See [`Adjacency::prefetch`].
+    /// Announces that these names will be looked up next. See [`Adjacency::prefetch`].
     fn prefetch_names(&self, _names: &[&str]) -> Result<()> {
         Ok(())
     }
 
-    /// Whether all entities are known, so that whoever reads all names reads them all. A remote
-    /// service without a label index knows those that were met.
+    /// Whether all entities and their names can be enumerated. A remote service without a label
+    /// index knows only the entities that it has returned so far.
     fn knows_all_names(&self) -> bool {
         true
     }
 
-    /// The store that it is, where it is one: what only files can tell is asked there.
+    /// The store, if the graph is one.
     fn store(&self) -> Option<&crate::Store> {
         None
     }
 
-    /// The service that it is, where it is one: what only that can tell is asked there.
+    /// The service, if the graph is one.
     fn service(&self) -> Option<&crate::Service> {
         None
     }
 
-    /// What `?x` stands for in a query of SPARQL, where a service holds the graph and runs it; at
-    /// most `most` entities, sorted, and whether there are more.
+    /// Runs a SPARQL query at the service that holds the graph, if there is one, and returns at
+    /// most `most` values of `?x`, sorted, and whether there are more.
     fn run_there(&self, _query: &str, _most: usize) -> Result<Option<(Vec<EntityId>, bool)>> {
         Ok(None)
     }
 
-    /// Relations that only give names (`rdfs:label` and its like). Their triples are no evidence.
+    /// Relations that only give names (`rdfs:label` and its like). Their triples are not used as
+    /// evidence.
     fn naming_relations(&self) -> &[RelationId] {
         &[]
     }

@@ -23,6 +23,9 @@ pub(crate) const NAME: u8 = b'n';
 pub(crate) const XSD: &str = "http://www.w3.org/2001/XMLSchema#";
 const XSD_STRING: &str = "http://www.w3.org/2001/XMLSchema#string";
 
+/// Keys of head, relation and tail.
+pub(crate) type TripleKeys = [Vec<u8>; 3];
+
 pub(crate) fn push_iri(out: &mut Vec<u8>, iri: &str) {
     out.push(IRI);
     out.extend_from_slice(iri.as_bytes());

@@ -4,15 +4,13 @@
 //! means writing a second such folder and renaming the new manifest over the old one, so at every
 //! moment the manifest leads to one whole graph.
 
-use std::fs::File;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::error::{Error, Result};
-use crate::load::file::{FileInfo, hex};
+use crate::file::{FileInfo, atomic_write, hex};
 
 /// The newest format that this version reads, and the one it writes.
 pub(crate) const FORMAT: u32 = 1;
@@ -33,17 +31,17 @@ pub struct Counts {
     pub literals: u64,
     /// Entities that are blank nodes.
     pub blanks: u64,
-    /// Entities without a name that means something to people, blank nodes included.
+    /// Entities without a readable name, including blank nodes.
     pub unnamed: u64,
     /// Triples that only give a name or an alias.
     pub naming: u64,
-    /// Triples of the input that were there already.
+    /// Duplicate triples in the input.
     pub duplicates: u64,
-    /// Lines of the input that could not be read.
+    /// Malformed lines in the input.
     pub malformed: u64,
 }
 
-/// What the manifest says.
+/// The contents of `graph.json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Manifest {
     pub(crate) format: u32,
@@ -68,7 +66,7 @@ pub(crate) struct Manifest {
     pub(crate) sums: Option<FileInfo>,
 }
 
-/// What older graphs, which do not say it, were mostly loaded with.
+/// The default of graphs written before the field existed.
 fn english() -> String {
     "en".into()
 }
@@ -110,8 +108,8 @@ impl Manifest {
             path: path.clone(),
             reason,
         };
-        let envelope: Envelope = serde_json::from_slice(&text)
-            .map_err(|e| damaged(format!("it does not parse: {e}")))?;
+        let envelope: Envelope =
+            serde_json::from_slice(&text).map_err(|e| damaged(format!("invalid JSON: {e}")))?;
         // the version first: a newer manifest may hold what this version cannot read
         let found = envelope
             .manifest
@@ -128,11 +126,11 @@ impl Manifest {
             }),
             _ => {
                 let manifest: Self = serde_json::from_value(envelope.manifest)
-                    .map_err(|e| damaged(format!("it does not parse: {e}")))?;
+                    .map_err(|e| damaged(format!("invalid JSON: {e}")))?;
                 let names = (manifest.files.iter()).map(|file| &file.name);
                 if let Some(name) = names.chain([&manifest.folder]).find(|n| !is_plain(n)) {
                     return Err(damaged(format!(
-                        "it names `{name}`, which is no plain name inside the folder"
+                        "it names `{name}`, which is not a plain file name"
                     )));
                 }
                 stays_inside(graph, graph)?;
@@ -142,22 +140,17 @@ impl Manifest {
         }
     }
 
-    /// Writes the manifest aside and renames it into place.
+    /// Writes the manifest in one step: readers see the old one or the new one.
     pub(crate) fn publish(&self, graph: &Path) -> Result<()> {
         let path = graph.join(MANIFEST);
-        let aside = graph.join(format!("{MANIFEST}.part"));
+        let temporary = graph.join(format!("{MANIFEST}.part"));
         let manifest = serde_json::to_value(self).expect("a manifest is plain data");
         let envelope = Envelope {
             checksum: checksum(&manifest),
             manifest,
         };
         let text = serde_json::to_string_pretty(&envelope).expect("a manifest is plain data");
-        let mut file = File::create(&aside).map_err(Error::io("create", &aside))?;
-        file.write_all(text.as_bytes())
-            .and_then(|()| file.sync_all())
-            .map_err(Error::io("write", &aside))?;
-        std::fs::rename(&aside, &path).map_err(Error::io("rename", &aside))?;
-        sync_folder(graph)
+        atomic_write(&path, &temporary, text.as_bytes())
     }
 
     pub(crate) fn data(&self, graph: &Path) -> PathBuf {
@@ -165,8 +158,8 @@ impl Manifest {
     }
 }
 
-/// Whether a name is that of one thing in a folder: whoever made a graph does not choose where
-/// else we read and write.
+/// Whether a name is a plain file name. A graph of a stranger must not make us read or write
+/// elsewhere.
 fn is_plain(name: &str) -> bool {
     let path = Path::new(name);
     let mut parts = path.components();
@@ -176,8 +169,8 @@ fn is_plain(name: &str) -> bool {
     ) && !name.contains(['/', '\\', '\0'])
 }
 
-/// Refuses links in `folder` that lead out of the graph, for the same reason. A folder that is not
-/// there has none.
+/// Refuses links in `folder` that lead out of the graph, for the same reason. A missing folder is
+/// fine.
 pub(crate) fn stays_inside(graph: &Path, folder: &Path) -> Result<()> {
     let Ok(entries) = std::fs::read_dir(folder) else {
         return Ok(());
@@ -207,20 +200,6 @@ pub(crate) fn stays_inside(graph: &Path, folder: &Path) -> Result<()> {
 
 fn checksum(manifest: &serde_json::Value) -> String {
     hex(xxh3_64(manifest.to_string().as_bytes()))
-}
-
-/// Makes renames and new names in a folder last.
-pub(crate) fn sync_folder(path: &Path) -> Result<()> {
-    // a folder cannot be opened for this everywhere; where it cannot, the rename stands anyway
-    match File::open(path) {
-        Ok(folder) => match folder.sync_all() {
-            Err(e) if e.kind() != std::io::ErrorKind::Unsupported => {
-                Err(Error::io("write", path)(e))
-            }
-            _ => Ok(()),
-        },
-        Err(_) => Ok(()),
-    }
 }
 
 #[cfg(test)]
@@ -264,7 +243,10 @@ mod tests {
             bad.folder = name.to_owned();
             bad.publish(&graph).unwrap();
             let error = Store::open(&graph).unwrap_err();
-            assert!(error.to_string().contains("no plain name"), "{error}");
+            assert!(
+                error.to_string().contains("not a plain file name"),
+                "{error}"
+            );
             let mut bad = good.clone();
             bad.files[0].name = name.to_owned();
             bad.publish(&graph).unwrap();

@@ -1,4 +1,4 @@
-//! A file seen as an array, through the memory map.
+//! A memory-mapped file as an array.
 
 use std::fs::File;
 use std::marker::PhantomData;
@@ -15,8 +15,8 @@ compile_error!("graph files are little-endian, and they are read in place");
 
 /// A read-only array of `T` in a file, little-endian.
 ///
-/// The file must not change in place while it is mapped: write it aside, rename it when it is
-/// complete, and replace it by renaming another one over it.
+/// The file must not change in place while it is mapped: write a temporary file and rename it over
+/// the old one.
 pub struct Mapped<T> {
     /// None for an empty file, which cannot be mapped.
     map: Option<Mmap>,

@@ -1,4 +1,4 @@
-//! What a walk writes beside entities and relations: dense arrays that are wiped only where written.
+//! Marks of a walk on entities and relations: dense arrays that are reset only where written.
 //!
 //! Zeroed memory of the operating system costs nothing until it is touched, so one number per
 //! entity of a huge graph is cheap as long as a walk stays local and the array is kept.
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::error::{Error, Result};
 use crate::graph::{Adjacency, Edge, EntityId, RelationId};
 
-/// One number per id, 0 where nothing was written. Whoever writes must [`wipe`](Self::wipe).
+/// One number per id, 0 by default. Callers [`wipe`](Self::wipe) what they wrote.
 #[derive(Debug, Default)]
 pub(crate) struct Marks {
     numbers: Vec<u32>,
@@ -68,7 +68,7 @@ impl Marks {
     }
 }
 
-/// Looks at the time only once in a few thousand edges.
+/// A time limit that reads the clock only once in a few thousand edges.
 #[derive(Debug)]
 pub(crate) struct Clock {
     end: Option<Instant>,
@@ -76,7 +76,7 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    /// How many edges may pass between two looks.
+    /// Edges until the clock is read again.
     pub(crate) const STRIDE: usize = 4096;
 
     pub(crate) fn new(limit: Option<Duration>) -> Self {
@@ -86,7 +86,7 @@ impl Clock {
         }
     }
 
-    /// Whether time is over, `edges` after the last call.
+    /// Whether the time limit is exceeded, after `edges` more edges.
     #[inline]
     pub(crate) fn is_over(&mut self, edges: usize) -> bool {
         let Some(end) = self.end else { return false };
@@ -99,7 +99,7 @@ impl Clock {
     }
 }
 
-/// What it costs to get at a row, in edges: one that is not simply there was fetched or decoded.
+/// The cost of reading a row, in edges: owned rows were fetched or decoded.
 #[expect(
     clippy::ptr_arg,
     reason = "whether the row is borrowed is the question"

@@ -22,21 +22,21 @@ use crate::names::{is_machine_id, normalise, readable};
 /// ```
 #[derive(Debug, Default)]
 pub struct MemoryGraph {
-    entities: Names,
-    relations: Names,
-    outgoing: Rows,
-    incoming: Rows,
+    entities: NameIndex,
+    relations: NameIndex,
+    outgoing: MemoryRows,
+    incoming: MemoryRows,
     /// Named entities by normalised name, in alphabetical order; made on first use.
     by_name: OnceLock<Vec<(String, EntityId)>>,
 }
 
 #[derive(Debug, Default)]
-struct Names {
+struct NameIndex {
     texts: Vec<String>,
     ids: HashMap<String, u32>,
 }
 
-impl Names {
+impl NameIndex {
     fn intern(&mut self, text: &str) -> u32 {
         if let Some(&id) = self.ids.get(text) {
             return id;
@@ -51,12 +51,12 @@ impl Names {
 
 /// Edges of each entity, one after the other.
 #[derive(Debug, Default)]
-struct Rows {
+struct MemoryRows {
     offsets: Vec<u32>,
     edges: Vec<Edge>,
 }
 
-impl Rows {
+impl MemoryRows {
     /// `keyed` must be sorted by (row, edge).
     fn new(rows: usize, keyed: impl Iterator<Item = (EntityId, Edge)>) -> Self {
         let mut offsets = vec![0u32; rows + 1];
@@ -87,8 +87,8 @@ impl MemoryGraph {
     /// Builds a graph from (head, relation, tail) names. Ids follow first appearance; duplicates
     /// are dropped.
     pub fn from_names<S: AsRef<str>>(triples: impl IntoIterator<Item = (S, S, S)>) -> Self {
-        let mut entities = Names::default();
-        let mut relations = Names::default();
+        let mut entities = NameIndex::default();
+        let mut relations = NameIndex::default();
         let triples = triples
             .into_iter()
             .map(|(head, relation, tail)| Triple {
@@ -103,7 +103,7 @@ impl MemoryGraph {
     /// Builds a graph from ids; entity `i` is called `ei`, relation `i` is called `ri`.
     pub fn from_ids(entities: usize, relations: usize, triples: Vec<Triple>) -> Self {
         let name = |prefix: &str, count: usize| {
-            let mut names = Names::default();
+            let mut names = NameIndex::default();
             for i in 0..count {
                 names.intern(&format!("{prefix}{i}"));
             }
@@ -120,11 +120,11 @@ impl MemoryGraph {
         Self::assemble(name("e", entities), name("r", relations), triples)
     }
 
-    fn assemble(entities: Names, relations: Names, mut triples: Vec<Triple>) -> Self {
+    fn assemble(entities: NameIndex, relations: NameIndex, mut triples: Vec<Triple>) -> Self {
         triples.sort_unstable();
         triples.dedup();
         let count = entities.texts.len();
-        let outgoing = Rows::new(
+        let outgoing = MemoryRows::new(
             count,
             triples.iter().map(|t| {
                 (
@@ -137,7 +137,7 @@ impl MemoryGraph {
             }),
         );
         triples.sort_unstable_by_key(|t| (t.tail, t.relation, t.head));
-        let incoming = Rows::new(
+        let incoming = MemoryRows::new(
             count,
             triples.iter().map(|t| {
                 (
@@ -258,7 +258,7 @@ impl Graph for MemoryGraph {
         self.entity_text(entity).map(|text| !is_machine_id(text))
     }
 
-    fn entities_named(&self, name: &str, how: NameMatch) -> Result<Vec<EntityId>> {
+    fn entities_named(&self, name: &str, matching: NameMatch) -> Result<Vec<EntityId>> {
         let exact = self.entities.ids.get(name).map(|&id| EntityId(id));
         let wanted = normalise(name);
         let names = self.by_name();
@@ -267,7 +267,7 @@ impl Graph for MemoryGraph {
             .iter()
             .take_while(|(n, _)| *n == wanted)
             .map(|&(_, id)| id)
-            .filter(|&id| match how {
+            .filter(|&id| match matching {
                 NameMatch::Normalised => true,
                 NameMatch::Exact => readable(&self.entities.texts[id.index()]) == name,
             })

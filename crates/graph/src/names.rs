@@ -93,28 +93,36 @@ pub fn local_part(iri: &str) -> Cow<'_, str> {
     }
 }
 
-/// Decodes `%XX`; what is not valid stays as it is.
+/// Decodes `%XX`, where `XX` are two hexadecimal digits. Other percent signs stay as they are, and
+/// so does the whole text if the decoded bytes are not UTF-8.
 pub fn percent_decode(text: &str) -> String {
-    let bytes = text.as_bytes();
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut i = 0;
-    while i < bytes.len() {
-        let pair = bytes
-            .get(i + 1..i + 3)
-            .and_then(|hex| std::str::from_utf8(hex).ok())
-            .and_then(|hex| u8::from_str_radix(hex, 16).ok());
-        match pair {
-            Some(byte) if bytes[i] == b'%' => {
+    String::from_utf8(percent_decoded_bytes(text)).unwrap_or_else(|_| text.to_owned())
+}
+
+/// The bytes of a text with every `%XX` decoded.
+pub(crate) fn percent_decoded_bytes(text: &str) -> Vec<u8> {
+    let mut rest = text.as_bytes();
+    let mut out = Vec::with_capacity(rest.len());
+    while let [first, after @ ..] = rest {
+        match (first, hex_byte(after)) {
+            (b'%', Some(byte)) => {
                 out.push(byte);
-                i += 3;
+                rest = &after[2..];
             }
             _ => {
-                out.push(bytes[i]);
-                i += 1;
+                out.push(*first);
+                rest = after;
             }
         }
     }
-    String::from_utf8(out).unwrap_or_else(|_| text.to_owned())
+    out
+}
+
+/// The value of the two hexadecimal digits at the start of `bytes`. A sign is no digit, though
+/// `u8::from_str_radix` takes one.
+fn hex_byte(bytes: &[u8]) -> Option<u8> {
+    let digit = |at: usize| char::from(*bytes.get(at)?).to_digit(16);
+    Some((digit(0)? * 16 + digit(1)?) as u8)
 }
 
 /// Whether a name is a bare machine id that tells people nothing: Freebase mids (`m.0abc`,
@@ -195,6 +203,15 @@ mod tests {
         ] {
             assert!(!is_machine_id(name), "{name}");
         }
+    }
+
+    #[test]
+    fn only_two_hexadecimal_digits_are_decoded() {
+        assert_eq!(percent_decode("%41%c3%A9"), "Aé");
+        for text in ["%+f", "%-1", "% 4", "%4", "%", "%%", "%g0", "%+41", "%ff"] {
+            assert_eq!(percent_decode(text), text);
+        }
+        assert_eq!(percent_decode("%%41"), "%A");
     }
 
     #[test]

@@ -27,22 +27,22 @@ use std::collections::{HashMap, VecDeque};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::graph::{Adjacency, Direction, Edge, EntityId, RelationId, Triple};
+use crate::graph::{Adjacency, Direction, Edge, EntityId, RelationId, Triple, edges_by_relation};
 use crate::marks::Marks;
-use crate::paths::edges_by_relation;
+
 use crate::subgraph::Subgraph;
 
-/// How to rank.
+/// Options of a ranking.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PageRank {
-    /// α, the chance that the walk starts anew at each step: above 0, at most 1.
+    /// α, the restart probability: above 0, at most 1.
     pub restart: f64,
     /// ε, the error allowed per edge of an entity: above 0.
     pub tolerance: f64,
-    /// Most pushes; the ranking is coarser if they do not suffice.
+    /// Maximum number of pushes; the ranking is coarser if it is reached.
     pub max_pushes: usize,
-    /// Relations that are not walked, such as those that only give names.
+    /// Relations that are left out, such as those that only give names.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub skip: Vec<RelationId>,
 }
@@ -65,17 +65,17 @@ pub struct Ranking {
     pub scores: Vec<(EntityId, f32)>,
     /// Number of pushes made.
     pub pushes: usize,
-    /// Whether the tolerance was kept. If not, `max_pushes` was too small.
+    /// Whether the tolerance was reached. If not, `max_pushes` was too small.
     pub converged: bool,
 }
 
-/// How much the subgraph of a ranking may hold.
+/// Size limits of the subgraph of a ranking.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RankBudget {
-    /// Most entities. The seeds are always among them.
+    /// Maximum number of entities. The seeds are always included.
     pub max_entities: usize,
-    /// Most triples.
+    /// Maximum number of triples.
     pub max_triples: usize,
 }
 
@@ -95,11 +95,11 @@ pub struct RankedSubgraph {
     pub subgraph: Subgraph,
     /// The score of each own entity.
     pub scores: Vec<f32>,
-    /// How many ranked entities had to be left out.
+    /// Number of ranked entities that were left out.
     pub left_out: usize,
 }
 
-/// Ranks the entities around the seeds. For many rankings of one graph, keep a [`Ranker`].
+/// Ranks the entities around the seeds. For many rankings, reuse a [`Ranker`].
 ///
 /// ```
 /// use wherefore_graph::{Graph, NameMatch, PageRank, pagerank, toy};
@@ -109,8 +109,8 @@ pub struct RankedSubgraph {
 /// assert_eq!(graph.entity_label(ranking.scores[0].0)?, "San Francisco Giants");
 /// # Ok::<(), wherefore_graph::Error>(())
 /// ```
-pub fn pagerank(graph: &dyn Adjacency, seeds: &[EntityId], how: &PageRank) -> Result<Ranking> {
-    Ranker::default().rank(graph, seeds, how)
+pub fn pagerank(graph: &dyn Adjacency, seeds: &[EntityId], settings: &PageRank) -> Result<Ranking> {
+    Ranker::default().rank(graph, seeds, settings)
 }
 
 /// Cuts out the entities that rank best around the seeds, with all triples among them: a
@@ -120,14 +120,14 @@ pub fn pagerank(graph: &dyn Adjacency, seeds: &[EntityId], how: &PageRank) -> Re
 pub fn pagerank_subgraph(
     graph: &dyn Adjacency,
     seeds: &[EntityId],
-    how: &PageRank,
+    settings: &PageRank,
     budget: &RankBudget,
 ) -> Result<RankedSubgraph> {
-    Ranker::default().subgraph(graph, seeds, how, budget)
+    Ranker::default().subgraph(graph, seeds, settings, budget)
 }
 
-/// Ranks, and keeps its working memory between rankings, so that each costs nothing that grows
-/// with the graph. Any graph may follow any other.
+/// Ranks entities, and reuses its working memory, so that the cost of a ranking does not grow with
+/// the graph. It can be used with different graphs.
 #[derive(Debug, Default)]
 pub struct Ranker {
     /// Place in `visits` + 1.
@@ -153,10 +153,10 @@ impl Ranker {
         &mut self,
         graph: &dyn Adjacency,
         seeds: &[EntityId],
-        how: &PageRank,
+        settings: &PageRank,
     ) -> Result<Ranking> {
-        how.check()?;
-        let pushed = self.push_all(graph, seeds, how);
+        settings.check()?;
+        let pushed = self.push_all(graph, seeds, settings);
         self.marks
             .wipe(self.visits.iter().map(|visit| visit.entity.index()));
         let mut scores: Vec<(EntityId, f64)> = self
@@ -181,17 +181,17 @@ impl Ranker {
         &mut self,
         graph: &dyn Adjacency,
         seeds: &[EntityId],
-        how: &PageRank,
+        settings: &PageRank,
         budget: &RankBudget,
     ) -> Result<RankedSubgraph> {
-        let ranking = self.rank(graph, seeds, how)?;
+        let ranking = self.rank(graph, seeds, settings)?;
         let (mut order, seeds) = seeds_first(ranking.scores, seeds);
         let ranked = order.len();
         order.truncate(budget.max_entities.max(seeds));
         for (own, &(entity, _)) in order.iter().enumerate() {
             *self.marks.entity(graph, entity)? = own as u32 + 1;
         }
-        let among = self.triples_among(graph, &order, how);
+        let among = self.triples_among(graph, &order, settings);
         self.marks.wipe(order.iter().map(|(e, _)| e.index()));
         let mut triples = among?;
 
@@ -232,7 +232,7 @@ impl Ranker {
         &self,
         graph: &dyn Adjacency,
         order: &[(EntityId, f32)],
-        how: &PageRank,
+        settings: &PageRank,
     ) -> Result<Vec<Triple>> {
         let mut triples = Vec::new();
         let all: Vec<EntityId> = order.iter().map(|&(entity, _)| entity).collect();
@@ -240,7 +240,7 @@ impl Ranker {
         for (own, &(entity, _)) in order.iter().enumerate() {
             for edge in graph.outgoing(entity)?.iter() {
                 let mark = self.marks.get(edge.entity.index());
-                if mark != 0 && !how.skip.contains(&edge.relation) {
+                if mark != 0 && !settings.skip.contains(&edge.relation) {
                     triples.push(Triple {
                         head: EntityId(own as u32),
                         relation: edge.relation,
@@ -256,9 +256,9 @@ impl Ranker {
         &mut self,
         graph: &dyn Adjacency,
         seeds: &[EntityId],
-        how: &PageRank,
+        settings: &PageRank,
     ) -> Result<usize> {
-        let mut skip = how.skip.clone();
+        let mut skip = settings.skip.clone();
         skip.sort_unstable();
         skip.dedup();
         for &seed in seeds {
@@ -272,7 +272,7 @@ impl Ranker {
             self.queue.push_back(i as u32);
         }
         let mut pushes = 0;
-        while pushes < how.max_pushes
+        while pushes < settings.max_pushes
             && let Some(i) = self.queue.pop_front()
         {
             pushes += 1;
@@ -283,8 +283,8 @@ impl Ranker {
                 visit.score += residual;
                 continue;
             }
-            visit.score += how.restart * residual;
-            let spread = (1.0 - how.restart) * residual / visit.degree as f64;
+            visit.score += settings.restart * residual;
+            let spread = (1.0 - settings.restart) * residual / visit.degree as f64;
             let entity = visit.entity;
             for row in [graph.outgoing(entity)?, graph.incoming(entity)?] {
                 // a graph that is far away hands out rows of its own
@@ -294,7 +294,7 @@ impl Ranker {
                 }
                 for edges in row.chunk_by(|a, b| a.relation == b.relation) {
                     if skip.binary_search(&edges[0].relation).is_err() {
-                        self.spread(graph, edges, spread, how.tolerance, &skip)?;
+                        self.spread(graph, edges, spread, settings.tolerance, &skip)?;
                     }
                 }
             }
@@ -450,12 +450,12 @@ mod tests {
     fn a_single_edge_has_the_known_solution() {
         // x = α + (1 − α)·y, y = (1 − α)·x, so x = 1 / (2 − α) = 2/3 and y = 1/3 at α = 1/2
         let graph = MemoryGraph::from_ids(2, 1, vec![Triple::new(1, 0, 0)]);
-        let how = PageRank {
+        let settings = PageRank {
             restart: 0.5,
             tolerance: 1e-9,
             ..PageRank::default()
         };
-        let ranking = pagerank(&graph, &[EntityId(0)], &how).unwrap();
+        let ranking = pagerank(&graph, &[EntityId(0)], &settings).unwrap();
         assert!(ranking.converged);
         let [(first, x), (second, y)] = ranking.scores[..] else {
             panic!("two entities, got {:?}", ranking.scores)
@@ -466,12 +466,12 @@ mod tests {
 
     #[test]
     fn too_few_pushes_are_told() {
-        let how = PageRank {
+        let settings = PageRank {
             max_pushes: 1,
             ..PageRank::default()
         };
         let graph = crate::toy::graph();
-        let ranking = pagerank(&graph, &[EntityId(0)], &how).unwrap();
+        let ranking = pagerank(&graph, &[EntityId(0)], &settings).unwrap();
         assert!(!ranking.converged);
         assert_eq!(ranking.scores, [(EntityId(0), 0.15)]);
     }
@@ -492,12 +492,12 @@ mod tests {
             ),
             (0.5, 0.0, "`tolerance` is 0, but must be above 0"),
         ] {
-            let how = PageRank {
+            let settings = PageRank {
                 restart,
                 tolerance,
                 ..PageRank::default()
             };
-            let error = pagerank(&graph, &[EntityId(0)], &how).unwrap_err();
+            let error = pagerank(&graph, &[EntityId(0)], &settings).unwrap_err();
             assert_eq!(error.to_string(), text);
         }
     }
@@ -545,24 +545,24 @@ mod tests {
             let graph = MemoryGraph::from_ids(10, 3, triples);
             let seeds: Vec<_> = seeds.into_iter().map(EntityId).collect();
             let skip: Vec<_> = skip.into_iter().map(RelationId).collect();
-            let how = PageRank { restart, tolerance: 10f64.powf(-exponent), skip, ..PageRank::default() };
+            let settings = PageRank { restart, tolerance: 10f64.powf(-exponent), skip, ..PageRank::default() };
             let mut ranker = Ranker::default();
-            let ranking = ranker.rank(&graph, &seeds, &how).unwrap();
+            let ranking = ranker.rank(&graph, &seeds, &settings).unwrap();
             prop_assert!(ranking.converged);
             prop_assert!(ranking.scores.is_sorted_by(|a, b| a.1 >= b.1));
             let mut found = [0.0; 10];
             for &(entity, score) in &ranking.scores {
                 found[entity.index()] = f64::from(score);
             }
-            let mut skip = how.skip.clone();
+            let mut skip = settings.skip.clone();
             skip.sort_unstable();
             skip.dedup();
             for (i, want) in exact(&graph, &seeds, restart, &skip).into_iter().enumerate() {
                 let degree = degree(&graph, EntityId(i as u32), &skip).unwrap() as f64;
                 prop_assert!(found[i] <= want + 1e-6, "{i}: {} above {want}", found[i]);
-                prop_assert!(want - found[i] <= how.tolerance * degree + 1e-6, "{i}: {} for {want}", found[i]);
+                prop_assert!(want - found[i] <= settings.tolerance * degree + 1e-6, "{i}: {} for {want}", found[i]);
             }
-            prop_assert_eq!(ranker.rank(&graph, &seeds, &how).unwrap(), ranking);
+            prop_assert_eq!(ranker.rank(&graph, &seeds, &settings).unwrap(), ranking);
         }
     }
 }

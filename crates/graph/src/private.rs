@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::error::{Error, Result};
 
-/// Makes a folder, and those above it, for its owner alone. One that is there stays as it is.
+/// Creates a folder and its parents, readable by the owner only. An existing folder is unchanged.
 pub fn create_folder(path: &Path) -> Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
@@ -17,9 +17,9 @@ pub fn create_folder(path: &Path) -> Result<()> {
     builder.create(path).map_err(Error::io("create", path))
 }
 
-/// Makes a file for its owner alone, in the place of one that is there.
+/// Creates a file, readable by the owner only. Replaces an existing file.
 pub fn create_file(path: &Path) -> Result<File> {
-    // a new one: the old one may be open to others, or a link to elsewhere
+    // an existing one may be readable by others, or a link to another file
     match std::fs::remove_file(path) {
         Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
             return Err(Error::io("replace", path)(e));

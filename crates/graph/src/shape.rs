@@ -1,5 +1,5 @@
-//! Triples and dictionaries of a graph folder, without names: what loading needs half-way, and
-//! what the store is built on.
+//! Triples and dictionaries of a graph folder, without names. Loading uses it to choose labels, and
+//! the store is built on it.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -19,8 +19,8 @@ pub(crate) struct Shape {
     folder: PathBuf,
     pub(crate) entities: Dictionary,
     pub(crate) relations: Dictionary,
-    pub(crate) outgoing: Rows,
-    pub(crate) incoming: Rows,
+    pub(crate) outgoing: StoredRows,
+    pub(crate) incoming: StoredRows,
     relation_starts: Verified<u32>,
     relation_places: Verified<u32>,
     pub(crate) relation_entities: Verified<u32>,
@@ -29,14 +29,14 @@ pub(crate) struct Shape {
 
 /// Edges of every entity in one direction.
 #[derive(Debug)]
-pub(crate) struct Rows {
+pub(crate) struct StoredRows {
     path: PathBuf,
     offsets: Verified<u32>,
     edges: Verified<Edge>,
     bounds: (usize, usize),
 }
 
-impl Rows {
+impl StoredRows {
     fn open(
         folder: &Path,
         name: &str,
@@ -71,8 +71,8 @@ impl Rows {
         }
     }
 
-    /// Ids in it are not looked at: whoever indexes by them finds those that do not exist, and a
-    /// hub of millions is not read for the sake of a few.
+    /// The ids in it are not checked, because a hub may have millions of edges. Callers check those
+    /// that they use.
     pub(crate) fn row(&self, entity: EntityId) -> Result<&[Edge]> {
         self.edges
             .slice(self.range(entity)?)?
@@ -85,7 +85,7 @@ impl Rows {
         self.edges.is_there()
     }
 
-    /// The edges of one relation. Looks at no other edge: a hub may have millions.
+    /// The edges of one relation, by binary search: a hub may have millions of edges.
     pub(crate) fn row_by(&self, entity: EntityId, relation: RelationId) -> Result<&[Edge]> {
         let row = self.row(entity)?;
         let from = row.partition_point(|edge| edge.relation < relation);
@@ -131,8 +131,8 @@ impl Shape {
             folder: folder.to_owned(),
             entities: Dictionary::open(folder, "entities", bounds.0, sums)?,
             relations: Dictionary::open(folder, "relations", bounds.1, sums)?,
-            outgoing: Rows::open(folder, "outgoing", bounds, sums)?,
-            incoming: Rows::open(folder, "incoming", bounds, sums)?,
+            outgoing: StoredRows::open(folder, "outgoing", bounds, sums)?,
+            incoming: StoredRows::open(folder, "incoming", bounds, sums)?,
             relation_starts: open(folder, "by-relation.offsets", sums)?,
             relation_places: open(folder, "by-relation.places", sums)?,
             relation_entities: open(folder, "relation-entities", sums)?,
@@ -313,7 +313,7 @@ impl HeadWalk<'_> {
     }
 }
 
-/// What people see of a key when there is no label.
+/// The display name of a key without a label.
 pub(crate) fn readable_key(bytes: &[u8]) -> Option<String> {
     let text = key::text(bytes)?;
     Some(match bytes[0] {
@@ -325,7 +325,7 @@ pub(crate) fn readable_key(bytes: &[u8]) -> Option<String> {
     })
 }
 
-/// Whether a key tells people nothing: blank nodes and bare machine ids.
+/// Whether a key has no readable name: blank nodes and bare machine ids.
 pub(crate) fn is_unnamed_key(bytes: &[u8]) -> bool {
     match (bytes.first(), key::text(bytes)) {
         (Some(&key::BLANK), _) => true,

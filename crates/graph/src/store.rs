@@ -1,8 +1,8 @@
-//! The graph folder, opened: its files, and what was changed since they were written.
+//! An opened graph folder: its files, and the changes since they were written.
 //!
-//! A store never changes. [`Store::refreshed`] gives the next one where the folder has changed
-//! since, and [`Store::change`] writes changes and gives the store that has them; both share what
-//! is the same, and cloning costs nothing. The files are described in `base.rs`, the changes in
+//! A store is immutable. [`Store::refreshed`] returns a new one if the folder has changed, and
+//! [`Store::change`] writes changes and returns a store with them; both share what is unchanged,
+//! and cloning is cheap. The files are described in `base.rs`, the changes in
 //! [`crate::changes`].
 
 use std::borrow::Cow;
@@ -11,30 +11,32 @@ use std::sync::Arc;
 
 use crate::base::{Base, Stamp, VERIFIED_WHEN_OPENED, Verification};
 use crate::changes::Changes;
-use crate::changes::log::{self, LOG, LogCut, Position, WriteLock};
+use crate::changes::commit::Position;
+use crate::changes::log::{self, LOG, LogCut};
 use crate::error::{Error, Result};
+use crate::file;
 use crate::graph::{Adjacency, Edge, EntityId, Graph, NameMatch, RelationId, Term, Triple};
 use crate::key;
-use crate::load::file;
 use crate::manifest::{Counts, MANIFEST};
 use crate::names::normalise;
 use crate::shape::{is_unnamed_key, readable_key};
+use crate::write_lock::WriteLock;
 
-/// A graph folder, opened for reading, as it was at one moment.
+/// A snapshot of a graph folder, opened for reading.
 #[derive(Clone, Debug)]
 pub struct Store {
     pub(crate) base: Arc<Base>,
     pub(crate) changes: Arc<Changes>,
 }
 
-/// What stands in the change log of a graph.
+/// The contents of a graph's change log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Pending {
-    /// Changes in the log, one for each triple that came or went.
+    /// Changes in the log, one per added or removed triple.
     pub changes: u64,
-    /// Triples that the files do not have.
+    /// Added triples.
     pub added: u64,
-    /// Triples of the files that are gone.
+    /// Removed triples.
     pub removed: u64,
     /// Bytes of the log.
     pub bytes: u64,
@@ -62,7 +64,7 @@ impl Store {
         opened.unwrap_or_else(|| Err(replaced(path)))
     }
 
-    /// Opens the graph; none if another one took its place meanwhile.
+    /// Opens the graph; `None` if it is replaced meanwhile.
     fn open_once(path: &Path, verified: u64) -> Result<Option<Self>> {
         let base = Base::open(path, verified)?;
         let mut changes = Changes::none(&base)?;
@@ -86,10 +88,10 @@ impl Store {
         }))
     }
 
-    /// The store as the folder is now, or none if it is as it was.
+    /// A store of the folder as it is now; `None` if it is unchanged.
     ///
-    /// Looks at the lengths and times of a few files only, so it can be called before every
-    /// question. A file of the graph that was cut short is an error, and so is a damaged log.
+    /// Checks only the lengths and times of a few files, so it can be called before every
+    /// question. A truncated file of the graph is an error, and so is a damaged log.
     pub fn refreshed(&self) -> Result<Option<Self>> {
         let path = &self.base.path;
         if Stamp::of(&path.join(MANIFEST))? != self.base.stamp {
@@ -115,7 +117,7 @@ impl Store {
         }))
     }
 
-    /// The files alone, without the changes: what an index is made of.
+    /// The files without the changes, for building an index.
     pub fn files_only(&self) -> Result<Self> {
         Ok(Self {
             changes: Arc::new(Changes::none(&self.base)?),
@@ -123,7 +125,7 @@ impl Store {
         })
     }
 
-    /// What stands in the change log; none if there is nothing.
+    /// The contents of the change log; `None` if it is empty.
     pub fn pending(&self) -> Option<Pending> {
         let changes = &self.changes;
         if changes.at.changes == 0 && changes.cut.is_none() {
@@ -139,24 +141,24 @@ impl Store {
         })
     }
 
-    /// Entities whose name may be another than in the files, new ones among them; sorted.
+    /// Entities whose names may differ from the files, including new entities; sorted.
     pub fn renamed(&self) -> Vec<EntityId> {
         let mut renamed: Vec<_> = self.changes.naming.relabelled().collect();
         renamed.sort_unstable();
         renamed
     }
 
-    /// Where it was opened.
+    /// The folder.
     pub fn path(&self) -> &Path {
         &self.base.path
     }
 
-    /// What it holds.
+    /// The number of triples, entities and so on.
     pub fn counts(&self) -> &Counts {
         self.changes.counts(&self.base)
     }
 
-    /// The identity of the files: equal for equal triples and names, whatever their order was.
+    /// The identity of the files: equal for equal triples and names, in any order of the input.
     /// With the changes, the identity is [`Graph::identity`].
     pub fn checksum(&self) -> &str {
         &self.base.manifest.checksum
@@ -178,8 +180,7 @@ impl Store {
         self.base.manifest.files.iter().map(|f| f.bytes).sum()
     }
 
-    /// Reads every file and the change log and verifies all checksums; the first damage is the
-    /// error.
+    /// Reads every file and the change log and verifies all checksums. Returns the first error.
     pub fn check(&self) -> Result<()> {
         let manifest = &self.base.manifest;
         let files = manifest.files.iter().chain(&manifest.sums);
@@ -191,7 +192,7 @@ impl Store {
         Ok(())
     }
 
-    /// How its files are held against their checksums.
+    /// When its files are verified against their checksums.
     pub fn verification(&self) -> Verification {
         self.base.verification
     }
@@ -267,7 +268,7 @@ impl Store {
         self.changes.has_names()
     }
 
-    /// The place of a triple among those of the files; none if it is not in them.
+    /// The position of a triple in the files; `None` if it is not in them.
     pub fn triple_number(&self, triple: Triple) -> Result<Option<u32>> {
         let shape = &self.base.shape;
         if triple.head.index() >= shape.entities.len() {
@@ -312,7 +313,7 @@ impl Store {
         self.changes.find_relation(&self.base, &key::encode(term))
     }
 
-    /// The entity with the same identity as the relation, where the graph speaks about it.
+    /// The entity with the same identity as the relation, if the graph has triples about it.
     pub fn relation_entity(&self, relation: RelationId) -> Result<Option<EntityId>> {
         self.changes.twin(&self.base, relation)
     }
@@ -350,8 +351,8 @@ impl Store {
         Ok(bytes)
     }
 
-    /// The entities that a filed name stands for: those it names, and itself unless it is only a
-    /// name.
+    /// The entities that an indexed name stands for: those that it names, and itself unless it is
+    /// only a name.
     fn named_by(&self, filed: EntityId, found: &mut Vec<EntityId>) -> Result<()> {
         let incoming = self.incoming_row(filed)?;
         let naming = self.naming_relations();
@@ -370,12 +371,12 @@ impl Store {
     }
 }
 
-/// A graph that somebody puts another one in the place of all the time.
+/// The error for a graph that is replaced again and again while it is opened.
 fn replaced(path: &Path) -> Error {
     Error::io("open", path)(std::io::Error::other("it is replaced again and again"))
 }
 
-/// The edges of one relation in a sorted row. Looks at no other edge: a hub may have millions.
+/// The edges of one relation in a sorted row, by binary search: a hub may have millions of edges.
 fn of_relation(row: &[Edge], relation: RelationId) -> &[Edge] {
     let from = row.partition_point(|edge| edge.relation < relation);
     let length = row[from..].partition_point(|edge| edge.relation == relation);
@@ -444,12 +445,12 @@ impl Graph for Store {
         Ok(self.label_entity(entity)?.is_some() || !is_unnamed_key(&self.key(entity)?))
     }
 
-    fn entities_named(&self, name: &str, how: NameMatch) -> Result<Vec<EntityId>> {
+    fn entities_named(&self, name: &str, matching: NameMatch) -> Result<Vec<EntityId>> {
         let mut found = Vec::new();
         let wanted = normalise(name);
         // names are filed under their normal form; only ids and IRIs are not, and they are never
         // in normal form themselves
-        if how == NameMatch::Exact || wanted != name {
+        if matching == NameMatch::Exact || wanted != name {
             let mut terms = vec![Term::Name(name.to_owned()), Term::Iri(name.to_owned())];
             let blank = name.strip_prefix("_:");
             terms.extend(blank.map(|label| Term::Blank(label.to_owned())));
@@ -467,7 +468,7 @@ impl Graph for Store {
         let new = naming.filed.get(&wanted).into_iter().flatten().copied();
         for filed in in_files.chain(new) {
             let own = self.changes.own_name(&self.base, filed)?;
-            let same = match how {
+            let same = match matching {
                 NameMatch::Exact => own == name,
                 NameMatch::Normalised => normalise(&own) == wanted,
             };
@@ -711,8 +712,8 @@ mod tests {
             found.push(first.map(|triples| format!("{triples:?}")));
         }
         for name in ["entity 1", "entity_33", "ENTITY 5", "nothing"] {
-            for how in [NameMatch::Exact, NameMatch::Normalised] {
-                let named = store.entities_named(name, how);
+            for matching in [NameMatch::Exact, NameMatch::Normalised] {
+                let named = store.entities_named(name, matching);
                 found.push(named.map(|named| format!("{named:?}")));
             }
             let begun = store.entities_with_prefix(name, 5);

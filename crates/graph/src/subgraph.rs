@@ -16,12 +16,12 @@ pub struct Subgraph {
     entities: Vec<EntityId>,
     relations: Vec<RelationId>,
     triples: Vec<Triple>,
-    rows: OnceLock<Rows>,
+    rows: OnceLock<AdjacencyRows>,
 }
 
 /// Both adjacencies; made when first asked for.
 #[derive(Debug)]
-struct Rows {
+struct AdjacencyRows {
     outgoing: Vec<Edge>,
     outgoing_offsets: Vec<u32>,
     incoming: Vec<Edge>,
@@ -115,7 +115,7 @@ impl Subgraph {
             .map(|i| EntityId(i as u32))
     }
 
-    fn rows(&self) -> &Rows {
+    fn rows(&self) -> &AdjacencyRows {
         self.rows.get_or_init(|| {
             let by = |row: fn(&Triple) -> EntityId, end: fn(&Triple) -> EntityId| {
                 let mut offsets = vec![0u32; self.entities.len() + 1];
@@ -142,7 +142,7 @@ impl Subgraph {
             };
             let (outgoing, outgoing_offsets) = by(|t| t.head, |t| t.tail);
             let (incoming, incoming_offsets) = by(|t| t.tail, |t| t.head);
-            Rows {
+            AdjacencyRows {
                 outgoing,
                 outgoing_offsets,
                 incoming,

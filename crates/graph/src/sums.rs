@@ -1,4 +1,5 @@
-//! A checksum for each block of each file, so that a large file can be verified where it is read.
+//! The file with a checksum for each block of each file, so that a large file can be verified where
+//! it is read.
 //!
 //! ```text
 //! file  = "WFSUMS01" varint(bytes of a block) entry…
@@ -6,41 +7,24 @@
 //! sum   = XXH3(block, seed = its number)
 //! ```
 //!
-//! The last block of a file may be shorter. The manifest names this file and has its checksum, so
-//! a sum that was read can be believed. Folders that were written before there were sums have none
-//! and are read as they always were.
-//!
-//! A block is verified when something in it is read for the first time after the file was opened
-//! ([`BlockGuard`]). That finds what the disk lost before; it does not find memory that fails after
-//! the block was verified, nor a page that the system dropped and read again in another state.
+//! The last block of a file may be shorter. The manifest has the checksum of this file.
+//! Folders of older versions have no such file and are read without it.
 
 use std::collections::BTreeMap;
 use std::io::Read;
-use std::ops::{Deref, Range};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use xxhash_rust::xxh3::{Xxh3, xxh3_64, xxh3_64_with_seed};
+use xxhash_rust::xxh3::xxh3_64;
 
-use crate::dictionary::{push_varint, take_varint};
+use crate::block_sums::{BlockHasher, FileSums, SHIFT};
 use crate::error::{Error, Result};
-use crate::load::file::{FileInfo, Output, compare};
+use crate::file::{FileInfo, FileWriter, compare};
+use crate::varint::{push_varint, take_varint};
 
 /// Name of the file that holds the sums of a folder.
 pub const SUMS: &str = "blocks.sums";
 
 const MAGIC: &[u8; 8] = b"WFSUMS01";
-
-/// Bytes of a block, as a power of two: 16 KiB, a guess.
-const SHIFT: u32 = 14;
-
-/// Sums of one file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FileSums {
-    bytes: u64,
-    shift: u32,
-    sums: Box<[u64]>,
-}
 
 /// Sums of the files of one folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -48,63 +32,13 @@ pub struct Sums {
     files: BTreeMap<String, FileSums>,
 }
 
-/// Hashes blocks while a file is written.
-pub(crate) struct BlockHasher {
-    hash: Xxh3,
-    filled: usize,
-    bytes: u64,
-    sums: Vec<u64>,
-}
-
-impl BlockHasher {
-    pub(crate) fn new() -> Self {
-        Self {
-            hash: Xxh3::with_seed(0),
-            filled: 0,
-            bytes: 0,
-            sums: Vec::new(),
-        }
-    }
-
-    pub(crate) fn update(&mut self, mut bytes: &[u8]) {
-        self.bytes += bytes.len() as u64;
-        while !bytes.is_empty() {
-            let room = (1 << SHIFT) - self.filled;
-            let (now, rest) = bytes.split_at(room.min(bytes.len()));
-            self.hash.update(now);
-            self.filled += now.len();
-            if self.filled == 1 << SHIFT {
-                self.end_block();
-            }
-            bytes = rest;
-        }
-    }
-
-    fn end_block(&mut self) {
-        self.sums.push(self.hash.digest());
-        self.hash = Xxh3::with_seed(self.sums.len() as u64);
-        self.filled = 0;
-    }
-
-    pub(crate) fn finish(mut self) -> FileSums {
-        if self.filled > 0 {
-            self.end_block();
-        }
-        FileSums {
-            bytes: self.bytes,
-            shift: SHIFT,
-            sums: self.sums.into(),
-        }
-    }
-}
-
 impl Sums {
-    /// Takes the sums of a file in.
+    /// Adds the checksums of a file.
     pub(crate) fn insert(&mut self, name: &str, sums: FileSums) {
         self.files.insert(name.to_owned(), sums);
     }
 
-    /// Reads files of a folder and makes their sums.
+    /// Computes the checksums of files of a folder.
     pub fn compute(folder: &Path, names: impl IntoIterator<Item = String>) -> Result<Self> {
         let mut sums = Self::default();
         let mut buffer = vec![0; 1 << 18];
@@ -123,7 +57,7 @@ impl Sums {
         Ok(sums)
     }
 
-    /// Writes the sums into their folder; what comes back belongs into the manifest.
+    /// Writes the checksums into their folder. Returns their manifest entry.
     pub fn write(&self, folder: &Path) -> Result<FileInfo> {
         let mut out = MAGIC.to_vec();
         push_varint(&mut out, 1 << SHIFT);
@@ -135,12 +69,12 @@ impl Sums {
                 out.extend_from_slice(&sum.to_le_bytes());
             }
         }
-        let mut file = Output::create(&folder.join(SUMS))?;
+        let mut file = FileWriter::create(&folder.join(SUMS))?;
         file.write(&out)?;
         Ok(file.finish()?.info)
     }
 
-    /// Reads the sums of a folder as its manifest promises them.
+    /// Reads the checksums of a folder and compares them with their manifest entry.
     pub fn read(folder: &Path, promised: &FileInfo) -> Result<Self> {
         let path = folder.join(SUMS);
         let damaged = |reason: &str| Error::Damaged {
@@ -148,11 +82,11 @@ impl Sums {
             reason: reason.to_owned(),
         };
         if promised.name != SUMS {
-            return Err(damaged("the manifest calls it otherwise"));
+            return Err(damaged("the manifest has another name for it"));
         }
         let bytes = std::fs::read(&path).map_err(Error::io("read", &path))?;
         compare(path.clone(), promised, bytes.len() as u64, xxh3_64(&bytes))?;
-        Self::parse(&bytes).ok_or_else(|| damaged("it makes no sense"))
+        Self::parse(&bytes).ok_or_else(|| damaged("its content is invalid"))
     }
 
     fn parse(bytes: &[u8]) -> Option<Self> {
@@ -194,71 +128,6 @@ impl Sums {
     }
 }
 
-impl FileSums {
-    /// Bytes of the file.
-    pub fn bytes(&self) -> u64 {
-        self.bytes
-    }
-}
-
-/// Which blocks of an open file were verified already.
-#[derive(Debug)]
-pub struct BlockGuard {
-    sums: FileSums,
-    seen: Box<[AtomicBool]>,
-}
-
-impl BlockGuard {
-    /// Nothing is verified yet.
-    pub fn new(sums: FileSums) -> Self {
-        let seen = sums.sums.iter().map(|_| AtomicBool::new(false)).collect();
-        Self { sums, seen }
-    }
-
-    /// Whether all blocks that a range of bytes touches were verified before.
-    #[inline]
-    pub fn has_seen(&self, range: &Range<usize>) -> bool {
-        let first = range.start >> self.sums.shift;
-        let last = range.end.saturating_sub(1) >> self.sums.shift;
-        // most reads lie within one block; the order of loads does not matter, for the bytes never
-        // change
-        if first == last || range.is_empty() {
-            return (self.seen.get(first)).is_some_and(|seen| seen.load(Ordering::Relaxed))
-                || range.is_empty();
-        }
-        (self.seen.get(first..=last))
-            .is_some_and(|seen| seen.iter().all(|seen| seen.load(Ordering::Relaxed)))
-    }
-
-    /// Verifies the blocks that a range of bytes touches; `read` gives the bytes of a block. The
-    /// error is the first block that is not what it was.
-    pub fn verify<B: Deref<Target = [u8]>, E>(
-        &self,
-        range: &Range<usize>,
-        read: impl Fn(Range<usize>) -> Result<B, E>,
-    ) -> Result<Option<Range<usize>>, E> {
-        if range.is_empty() {
-            return Ok(None);
-        }
-        let end = usize::try_from(self.sums.bytes).unwrap_or(usize::MAX);
-        for block in range.start >> self.sums.shift..=(range.end - 1) >> self.sums.shift {
-            let from = block << self.sums.shift;
-            let place = from..(from + (1 << self.sums.shift)).min(end);
-            let (Some(sum), Some(seen)) = (self.sums.sums.get(block), self.seen.get(block)) else {
-                return Ok(Some(range.clone()));
-            };
-            if seen.load(Ordering::Relaxed) {
-                continue;
-            }
-            if xxh3_64_with_seed(&read(place.clone())?, block as u64) != *sum {
-                return Ok(Some(place));
-            }
-            seen.store(true, Ordering::Relaxed);
-        }
-        Ok(None)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -293,37 +162,5 @@ mod tests {
         for length in 0..whole.len() {
             assert_ne!(Sums::parse(&whole[..length]).as_ref(), Some(&sums));
         }
-    }
-
-    #[test]
-    fn a_block_is_verified_once_and_damage_is_found_where_it_is() {
-        let mut bytes = patterned(100_000);
-        let mut hasher = BlockHasher::new();
-        // in pieces of odd sizes: blocks do not depend on how they were written
-        for piece in bytes.chunks(777) {
-            hasher.update(piece);
-        }
-        let guard = BlockGuard::new(hasher.finish());
-        let reads = std::cell::Cell::new(0);
-        let verify = |bytes: &[u8], range: Range<usize>| {
-            let read = |place: Range<usize>| {
-                reads.set(reads.get() + 1);
-                Ok::<_, ()>(bytes[place].to_vec())
-            };
-            guard.verify(&range, read).unwrap()
-        };
-        assert!(!guard.has_seen(&(10..20)) && guard.has_seen(&(10..10)));
-        assert_eq!(verify(&bytes, 10..20), None);
-        assert!(guard.has_seen(&(0..100)) && !guard.has_seen(&(0..20_000)));
-        assert_eq!(verify(&bytes, 0..20_000), None);
-        assert!(guard.has_seen(&(0..20_000)));
-        assert_eq!(reads.get(), 2);
-        bytes[99_999] ^= 4;
-        let bad = verify(&bytes, 90_000..95_000);
-        assert_eq!(bad, None);
-        let bad = verify(&bytes, 90_000..100_000).unwrap();
-        assert!(bad.contains(&99_999) && bad.end == 100_000);
-        // a range outside is no block that could be verified
-        assert!(verify(&bytes, 100_000..200_000).is_some());
     }
 }

@@ -1,4 +1,4 @@
-//! A mapped file that is verified block by block where it is read.
+//! A mapped file whose blocks are verified when they are first read.
 
 use std::fs::File;
 use std::ops::Range;
@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 
 use bytemuck::Pod;
 
+use crate::block_sums::{BlockGuard, FileSums};
 use crate::error::{Error, Result};
 use crate::mapped::Mapped;
-use crate::sums::{BlockGuard, FileSums};
 
-/// A read-only array of `T` in a file, no part of which is given out before its block was held
-/// against its checksum.
+/// A read-only array of `T` in a file. Every block is verified against its checksum before anything
+/// of it is returned.
 ///
-/// Without sums (graphs of older versions, and small ones that were verified whole when they were
-/// opened) nothing is verified.
+/// Without checksums (older graphs, and small ones that are verified when they are opened) nothing
+/// is verified.
 ///
 /// A file that becomes shorter while it is mapped would end the process with the next read beyond
 /// its end. [`Verified::is_there`] looks at its length, and so does every first read of a block;
@@ -48,18 +48,18 @@ impl<T: Pod> Verified<T> {
         })
     }
 
-    /// How many there are.
+    /// Number of elements.
     #[inline]
     pub fn len(&self) -> usize {
         self.map.len()
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.map.is_empty()
     }
 
-    /// One of them; none if there are fewer.
+    /// The element at an index; `None` beyond the end.
     #[inline]
     pub fn at(&self, place: usize) -> Result<Option<T>> {
         match self.map.get(place) {
@@ -71,7 +71,7 @@ impl<T: Pod> Verified<T> {
         }
     }
 
-    /// Those of a range; none if there are fewer.
+    /// The elements of a range; `None` beyond the end.
     #[inline]
     pub fn slice(&self, range: Range<usize>) -> Result<Option<&[T]>> {
         match self.map.get(range.clone()) {
@@ -83,7 +83,7 @@ impl<T: Pod> Verified<T> {
         }
     }
 
-    /// The last of them.
+    /// The last element.
     pub fn last(&self) -> Result<Option<T>> {
         match self.len().checked_sub(1) {
             Some(last) => self.at(last),

@@ -654,10 +654,10 @@ fn answers_are_written_in_every_format() {
 fn what_is_off_is_refused_in_words() {
     let (_dir, store) = store_of(&[("films.tsv", FILMS)]);
     for (text, words) in [
-        ("INSERT DATA { :a :b :c }", "it is an update"),
+        ("INSERT DATA { :a :b :c }", "updates are not supported"),
         (
             "PREFIX x: <http://x/>\nDELETE WHERE { ?s ?p ?o }",
-            "it is an update",
+            "updates are not supported",
         ),
         ("SELECT * { SERVICE <http://x/> { ?s ?p ?o } }", "`SERVICE`"),
         ("SELECT * FROM <http://x/> { ?s ?p ?o }", "`FROM`"),
@@ -665,7 +665,7 @@ fn what_is_off_is_refused_in_words() {
         ("SELECT ?x { ?x <http://x/f>(1) ?y }", "error at 1:"),
         ("SELECT ?x {\n  ?x :p\n}", "error at 3:"),
         ("", "error at 1:1"),
-        ("SELECT ?x { ?x ex:p ?y }", "does not parse"),
+        ("SELECT ?x { ?x ex:p ?y }", "syntax error"),
         ("SELECT (<http://x/f>(1) AS ?x) { }", "custom function"),
     ] {
         let error = ours(&store, text, &SparqlOptions::default()).unwrap_err();

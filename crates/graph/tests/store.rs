@@ -9,8 +9,8 @@ use std::path::Path;
 use proptest::prelude::*;
 use wherefore_graph::{
     Action, Adjacency, ChangeSet, Edge, EntityId, Error, Format, Graph, Input, Literal,
-    LiteralKind, LoadOptions, LoadReport, NameMatch, Store, TableOptions, Term, Triple, compact,
-    load,
+    LiteralKind, LoadOptions, LoadReport, NameMatch, Store, TableOptions, Term, Triple, Wide,
+    compact, load,
 };
 
 fn load_text(
@@ -450,6 +450,46 @@ fn several_files_are_one_graph_with_their_blank_nodes_apart() {
 }
 
 #[test]
+fn quotes_inside_csv_fields_are_ordinary_characters() {
+    let dir = tempfile::tempdir().unwrap();
+    let rows = "6\" pipe,is a,part\n\"3\"\" pipe\",made of,\"steel,\nzinc\"\n4\" pipe,is a,part\n";
+    // more than one block
+    let filler: String = (0..200_000)
+        .map(|i| format!("{i}\" bolt,is a,part\n"))
+        .collect();
+    let text = rows.to_owned() + &filler;
+    let plain = LoadOptions::default();
+    let report = load_text(dir.path(), "parts.csv", text.as_bytes(), &plain).unwrap();
+    assert_eq!(
+        (report.counts.triples, report.counts.malformed),
+        (200_003, 0)
+    );
+    let store = open(dir.path());
+    let named = |name: &str| store.entities_named(name, NameMatch::Exact).unwrap().len();
+    for name in [
+        "6\" pipe",
+        "3\" pipe",
+        "4\" pipe",
+        "steel,\nzinc",
+        "199999\" bolt",
+    ] {
+        assert_eq!(named(name), 1, "{name}");
+    }
+    let wide = LoadOptions {
+        table: TableOptions {
+            wide: Some(Wide::default()),
+            ..TableOptions::default()
+        },
+        ..LoadOptions::default()
+    };
+    let text = "part,size,use\npipe,6\",water\nbolt,\"1/2\"\"\",doors\nnut,4\",doors\n";
+    let report = load_text(dir.path(), "wide.csv", text.as_bytes(), &wide).unwrap();
+    assert_eq!((report.counts.triples, report.counts.malformed), (6, 0));
+    let changes = ChangeSet::parse(rows, Action::Add, Format::Csv, false).unwrap();
+    assert_eq!(changes.len(), 3);
+}
+
+#[test]
 fn bad_input_says_what_is_wrong_and_leaves_the_old_graph() {
     let dir = tempfile::tempdir().unwrap();
     load_text(
@@ -463,24 +503,32 @@ fn bad_input_says_what_is_wrong_and_leaves_the_old_graph() {
     let long = [b"a\tr\t".to_vec(), vec![b'x'; 20 << 20], b"\n".to_vec()].concat();
     let cases: [(&str, &[u8], &str); 12] = [
         ("empty.tsv", b"", "it is empty"),
-        ("blank.tsv", b"\n\n", "holds no triples"),
-        ("no.txt", b"Dear all,\nhello\n", "its format is not told"),
+        ("blank.tsv", b"\n\n", "contains no triples"),
+        (
+            "no.txt",
+            b"Dear all,\nhello\n",
+            "its format cannot be detected",
+        ),
         (
             "image.png",
             b"\x89PNG\r\n\x1a\n\0\0",
-            "its format is not told",
+            "its format cannot be detected",
         ),
         (
             "cut.nt.gz",
             &[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 0x4b],
-            "cut short",
+            "truncated",
         ),
         (
             "false.nt.gz",
             b"<a:b> <a:c> <a:d> .\n",
-            "its name promises gzip",
+            "its name says gzip",
         ),
-        ("pack.tsv", b"PK\x03\x04xxxx", "zip archives are not read"),
+        (
+            "pack.tsv",
+            b"PK\x03\x04xxxx",
+            "zip archives are not supported",
+        ),
         ("one.tsv", b"a\tb\n", "2 fields, and a triple needs three"),
         ("bytes.tsv", b"a\xff\tr\tb\n", "not UTF-8 at byte 2"),
         ("nul.tsv", b"a\0\tr\tb\n", "NUL byte"),

@@ -14,11 +14,10 @@ use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use xxhash_rust::xxh3::xxh3_64_with_seed;
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
-use super::log::{Position, seed};
 use crate::error::{Error, Result};
-use crate::manifest::sync_folder;
+use crate::file::atomic_write;
 
 /// The file's name, beside the log.
 pub(crate) const COMMIT: &str = "changes.commit";
@@ -28,6 +27,21 @@ const SLOT: usize = 32;
 const PLACES: [u64; 2] = [0, 4096];
 /// Bytes of the file.
 const LENGTH: usize = PLACES[1] as usize + SLOT;
+
+/// How far a log was read or written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Position {
+    /// Bytes that hold whole records.
+    pub(crate) bytes: u64,
+    pub(crate) chain: u64,
+    /// Changes in them.
+    pub(crate) changes: u64,
+}
+
+/// Seed of the hashes in a log and its commits: the hash of the checksum of the graph's files.
+pub(super) fn seed(checksum: &str) -> u64 {
+    xxh3_64(checksum.as_bytes())
+}
 
 fn path_of(log: &Path) -> PathBuf {
     log.with_file_name(COMMIT)
@@ -72,7 +86,7 @@ fn slots(path: &Path, checksum: &str) -> Result<Option<([Option<Position>; 2], b
     Ok(Some((PLACES.map(slot), is_blank)))
 }
 
-/// How far the log was acknowledged; none if nobody said so.
+/// The last acknowledged position; `None` without commits.
 pub(super) fn read(log: &Path, checksum: &str) -> Result<Option<Position>> {
     let path = path_of(log);
     let Some((slots, is_blank)) = slots(&path, checksum)? else {
@@ -85,13 +99,13 @@ pub(super) fn read(log: &Path, checksum: &str) -> Result<Option<Position>> {
             at: 0,
             bytes: 0,
             whole: 0,
-            reason: "it does not tell how many changes were acknowledged".into(),
+            reason: "it does not contain a valid commit".into(),
         }),
         newest => Ok(newest),
     }
 }
 
-/// Says that the log is acknowledged up to `at`, and returns when that is on the disk.
+/// Acknowledges the log up to `at`, and returns when that is on disk.
 pub(super) fn write(log: &Path, checksum: &str, at: Position) -> Result<()> {
     let path = path_of(log);
     let Some((slots, _)) = slots(&path, checksum)? else {
@@ -103,7 +117,7 @@ pub(super) fn write(log: &Path, checksum: &str, at: Position) -> Result<()> {
     put(&path, place, &encode(checksum, at))
 }
 
-/// Takes a commit back that may have been written.
+/// Withdraws a commit that may have been written.
 pub(super) fn withdraw(log: &Path, checksum: &str, at: Position) -> Result<()> {
     let path = path_of(log);
     for (slot, place) in (slots(&path, checksum)?.into_iter())
@@ -128,21 +142,12 @@ fn put(path: &Path, place: u64, slot: &[u8; SLOT]) -> Result<()> {
         .map_err(Error::io("write", path))
 }
 
-/// Writes the file anew, whatever it said.
+/// Writes a new file with one commit.
 pub(super) fn replace(log: &Path, checksum: &str, at: Position) -> Result<()> {
     let path = path_of(log);
-    let aside = path.with_extension("commit-part");
     let mut bytes = encode(checksum, at).to_vec();
     bytes.resize(LENGTH, 0);
-    let mut file = File::create(&aside).map_err(Error::io("create", &aside))?;
-    file.write_all(&bytes)
-        .and_then(|()| file.sync_all())
-        .map_err(Error::io("write", &aside))?;
-    std::fs::rename(&aside, &path).map_err(Error::io("rename", &aside))?;
-    match path.parent() {
-        Some(folder) => sync_folder(folder),
-        None => Ok(()),
-    }
+    atomic_write(&path, &path.with_extension("commit-part"), &bytes)
 }
 
 /// Removes the file: a log that is gone was never acknowledged.

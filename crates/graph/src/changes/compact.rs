@@ -1,35 +1,35 @@
-//! Folding changes in: new files that hold what the old ones and the log hold together.
+//! Compacting a graph: writes new files with the changes of the log applied.
 //!
-//! The files are the same, byte for byte, as if the triples had been loaded anew: terms and
+//! The files are the same, byte for byte, as if the triples had been loaded from scratch: terms and
 //! triples of the old ones go through the load as one sorted chunk, the added ones as another.
-//! Nothing of it is in anybody's way. Readers keep the old files until they look again; changes
-//! that are written meanwhile go to the old log, and from there, in the moment of the exchange, to
-//! the new one.
+//! It blocks nobody. Readers keep the old files until they refresh; changes that are written
+//! meanwhile go to the old log and are copied to the new one when the files are replaced.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::log::{self, Change, LOG, LogCut, Position};
+use super::commit::Position;
+use super::log::{self, Change, LOG, LogCut};
 use super::repair::KEPT;
 use crate::error::{Error, Result};
 use crate::graph::{EntityId, RelationId};
 use crate::key;
 use crate::load::chunk::{Chunk, SortedChunk, Triples};
 use crate::load::naming::{ALIASES, LABELS};
-use crate::load::output::Output;
+use crate::load::output::OutputFolder;
 use crate::load::strings::RunWriter;
 use crate::load::{LEAST_MEMORY, LoadProgress, Origin, build};
 use crate::manifest::Counts;
 use crate::store::Store;
 
-/// What folding in did.
+/// The result of compacting.
 #[derive(Clone, Debug)]
 pub struct CompactReport {
-    /// Changes that were folded in.
+    /// Changes that were applied.
     pub changes: u64,
-    /// Changes that came meanwhile and stand in the new log.
+    /// Changes that were written meanwhile and are in the new log.
     pub carried: u64,
-    /// What the graph holds.
+    /// The number of triples, entities and so on.
     pub counts: Counts,
     /// The end of the old log, if it was part of a change that was never acknowledged.
     pub cut: Option<LogCut>,
@@ -39,9 +39,9 @@ pub struct CompactReport {
     pub time: Duration,
 }
 
-/// Folds the changes of a graph folder into its files; none if there are no changes.
+/// Applies the changes of a graph folder to its files; `None` if there are no changes.
 ///
-/// Stopped at any point it leaves the graph as it was, with its log.
+/// If interrupted, it leaves the graph and its log unchanged.
 pub fn compact(
     graph: &Path,
     memory: usize,
@@ -51,7 +51,7 @@ pub fn compact(
     let start = Instant::now();
     // it must be a graph before anything is made in its folder
     Store::open(graph)?;
-    let output = Output::prepare(graph, true)?;
+    let output = OutputFolder::prepare(graph, true)?;
     let store = Store::open(graph)?;
     let Some(pending) = store.pending() else {
         return Ok(None);
@@ -105,8 +105,8 @@ pub fn compact(
     }))
 }
 
-/// The naming relations that somebody gave: not those at the end that a load finds by itself, in the
-/// order in which it finds them.
+/// The naming relations that somebody gave: not those at the end that a load finds by itself, in
+/// the order in which it finds them.
 fn given(mut names: Vec<String>, known: &[&str]) -> Vec<String> {
     let mut before = known.len();
     while let Some(last) = names.last() {

@@ -1,4 +1,4 @@
-//! Changing a graph: reading files of triples that come or go, and writing them to the log.
+//! Changing a graph: reading files of added or removed triples, and writing them to the log.
 
 use std::io::{BufRead, Cursor};
 use std::path::{Path, PathBuf};
@@ -7,19 +7,21 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::Changes;
-use super::log::{self, Action, Change, Keys, WriteLock};
+use super::log::{self, Action, Change};
 use crate::error::{Error, Result};
-use crate::key;
+use crate::key::{self, TripleKeys};
 use crate::load::blocks::{Blocks, LONGEST_RECORD};
+use crate::load::fields::first_record;
+use crate::load::record::{RecordFormat, each_record};
 use crate::load::source::{self, Format, Input};
-use crate::load::table::{Layout, Record, TableOptions};
-use crate::load::{rdf, table};
+use crate::load::table::{Layout, RecordKind, TableOptions};
 use crate::store::Store;
+use crate::write_lock::WriteLock;
 
-/// Mistakes that are told.
-const SHOWN: usize = 3;
+/// Malformed lines that are listed in an error.
+const MAX_REPORTED: usize = 3;
 
-/// Triples that come or go together, in order.
+/// Triples to add or remove together, in order.
 ///
 /// Blank nodes go by the labels that the graph shows for them.
 #[derive(Clone, Debug, Default)]
@@ -27,16 +29,16 @@ pub struct ChangeSet {
     changes: Vec<Change>,
 }
 
-/// What a change did.
+/// The result of a change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ChangeReport {
-    /// Triples that the graph states now and did not before.
+    /// Triples that were added.
     pub added: u64,
-    /// Triples that it stated before and does not any more.
+    /// Triples that were removed.
     pub removed: u64,
-    /// Triples to be added that were there already.
+    /// Triples to add that existed already.
     pub already_there: u64,
-    /// Triples to be removed that were not there.
+    /// Triples to remove that did not exist.
     pub not_there: u64,
     /// Changes in the log, these included.
     pub pending: u64,
@@ -79,11 +81,11 @@ impl ChangeSet {
         if format.document().is_some() {
             return Err(Error::BadInput {
                 path: path.to_owned(),
-                reason: "changes are read line by line, and this format has no lines".into(),
+                reason: "changes are read line by line, and this format is not line-based".into(),
                 hint: Some("write them as N-Triples (`--format nt`) or TSV".into()),
             });
         }
-        let mut reading = Reading {
+        let mut reading = ChangeReader {
             path: path.to_owned(),
             action,
             changes: Vec::new(),
@@ -92,54 +94,38 @@ impl ChangeSet {
         };
         let mut layout = None;
         let mut blocks = Blocks::new(text, format == Format::Csv);
-        let mut keys = Keys::default();
-        while let Some(mut block) = blocks.next().map_err(|e| source::unpack_error(path, e))? {
-            if block.first_line == 1 {
-                if let Some(rest) = block.bytes.strip_prefix("\u{feff}".as_bytes()) {
-                    block.bytes = rest.to_vec();
-                }
-                if matches!(format, Format::Tsv | Format::Csv | Format::Pipe) {
-                    let first = block.bytes.split(|b| *b == b'\n').next();
-                    let first = String::from_utf8_lossy(first.unwrap_or_default());
-                    let found = Layout::new(options, &first, format);
-                    layout = Some(found.map_err(|reason| Error::BadInput {
-                        path: path.to_owned(),
-                        reason,
-                        hint: None,
-                    })?);
-                }
+        let mut keys = TripleKeys::default();
+        while let Some(block) = blocks.next().map_err(|e| source::unpack_error(path, e))? {
+            if block.first_line == 1 && matches!(format, Format::Tsv | Format::Csv | Format::Pipe) {
+                let first = first_record(&block.bytes, format);
+                let first = String::from_utf8_lossy(first);
+                let found = Layout::new(options, &first, format);
+                layout = Some(found.map_err(|reason| Error::BadInput {
+                    path: path.to_owned(),
+                    reason,
+                    hint: None,
+                })?);
             }
+            let record = RecordFormat {
+                format,
+                layout,
+                typed: options.typed,
+                file: 0,
+            };
             let mut parse = |bytes: &[u8], line: u64| {
                 let number = block.first_line + line;
                 if number == 1 && layout.is_some_and(|l: Layout| l.has_header) {
                     return;
                 }
-                let found = match format {
-                    Format::NTriples | Format::NQuads => {
-                        rdf::line(bytes, format == Format::NQuads, 0, &mut keys)
-                    }
-                    _ => match (std::str::from_utf8(bytes), layout) {
-                        (Err(e), _) => Err(format!("not UTF-8 at byte {}", e.valid_up_to() + 1)),
-                        (Ok(text), Some(layout)) => {
-                            table::record(text, format, layout, options.typed, &mut keys)
-                                .map(|record| record != Record::Blank)
-                        }
-                        (Ok(text), None) => table::json_line(text, options.typed, &mut keys),
-                    },
-                };
-                reading.take(number, found, &keys);
+                let kind = record.parse(bytes, &mut keys);
+                let found = kind.map(|kind| kind != RecordKind::Blank);
+                reading.push(number, found, &keys);
             };
-            if format == Format::Csv {
-                table::csv_records(&block.bytes, parse);
-            } else {
-                for (line, number) in block.bytes.split(|b| *b == b'\n').zip(0..) {
-                    parse(line, number);
-                }
-            }
+            each_record(&block, format, &mut parse);
         }
         for line in blocks.too_long {
             let longest = LONGEST_RECORD >> 20;
-            reading.take(line, Err(format!("longer than {longest} MiB")), &keys);
+            reading.push(line, Err(format!("longer than {longest} MiB")), &keys);
         }
         reading.end()
     }
@@ -150,19 +136,19 @@ impl ChangeSet {
         self
     }
 
-    /// How many triples are to come or go.
+    /// Number of changes.
     pub fn len(&self) -> usize {
         self.changes.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no changes.
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty()
     }
 }
 
-/// Lines that are being read.
-struct Reading {
+/// Collects changes and malformed lines.
+struct ChangeReader {
     path: PathBuf,
     action: Action,
     changes: Vec<Change>,
@@ -170,8 +156,8 @@ struct Reading {
     malformed: u64,
 }
 
-impl Reading {
-    fn take(&mut self, line: u64, found: Result<bool, String>, keys: &Keys) {
+impl ChangeReader {
+    fn push(&mut self, line: u64, found: Result<bool, String>, keys: &TripleKeys) {
         match found {
             Ok(true) => {
                 let mut keys = keys.clone();
@@ -182,7 +168,7 @@ impl Reading {
             Ok(false) => {}
             Err(reason) => {
                 self.malformed += 1;
-                if self.mistakes.len() < SHOWN {
+                if self.mistakes.len() < MAX_REPORTED {
                     self.mistakes.push(format!("line {line}: {reason}"));
                 }
             }
@@ -245,7 +231,7 @@ impl Store {
         let at = current.changes.at;
         let at = log::append(&path, current.checksum(), at, &effective)?;
         next.log = crate::base::Stamp::of(&path)?;
-        next.settle(base, at, None, touched)?;
+        next.finish_update(base, at, None, touched)?;
         report.pending = at.changes;
         let store = Store {
             base: Arc::clone(base),

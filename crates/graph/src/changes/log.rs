@@ -10,7 +10,7 @@
 //! ```
 //!
 //! Keys are texts and not ids, so that a record holds whatever the files are. Every byte is
-//! covered by `check` or `chain`, and a chain also tells which log a record belongs to.
+//! covered by `check` or `chain`, and a chain also identifies the log that a record belongs to.
 //!
 //! What is guaranteed:
 //!
@@ -21,30 +21,27 @@
 //!    [`Error::DamagedLog`] with the place, and nobody writes to it. Nothing acknowledged is ever
 //!    left out in silence.
 //! 3. What stands after that was never acknowledged: the writer was killed. Whole records count,
-//!    the rest is told ([`LogCut`]) and dropped by the next writer.
-//! 4. Damage is mended by [`super::repair`] when somebody asks for it, which keeps the old log.
+//!    the rest is reported ([`LogCut`]) and dropped by the next writer.
+//! 4. Damage is repaired by [`super::repair`] on request, which keeps the old log.
 //!
 //! Logs of versions that wrote no such file are read too. There only a record whose end is missing
-//! counts as never acknowledged; that the last one was cut off by somebody else cannot be told.
+//! counts as never acknowledged; a record that was truncated later cannot be distinguished.
 //! The same is true if the file is removed by hand.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
-use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::commit;
-use crate::dictionary::{push_varint, take_varint};
+use super::commit::{self, Position, seed};
 use crate::error::{Error, Result};
-use crate::key;
-use crate::manifest::sync_folder;
+use crate::file::sync_folder;
+use crate::key::{self, TripleKeys};
+use crate::varint::{push_varint, take_varint};
 
 /// The log's name in the folder of the files that it changes.
 pub(crate) const LOG: &str = "changes.log";
-
-/// Beside the manifest: held by whoever writes a log or puts another graph into its place.
-pub(crate) const LOCK: &str = ".changes.lock";
 
 const MAGIC: &[u8; 8] = b"WFCHANG1";
 pub(super) const HEADER: u64 = 16;
@@ -53,34 +50,21 @@ pub(super) const RECORD: usize = 24;
 /// The longest payload of one record; more changes make several.
 pub(crate) const LONGEST: usize = 16 << 20;
 
-/// Keys of head, relation and tail.
-pub(crate) type Keys = [Vec<u8>; 3];
-
-/// What happens to a triple.
+/// The kind of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Action {
-    /// It is stated from now on.
+    /// Adds a triple.
     Add,
-    /// It is not stated any more.
+    /// Removes a triple.
     Remove,
 }
 
-/// One triple that comes or goes.
+/// One added or removed triple.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Change {
     pub(crate) action: Action,
-    pub(crate) keys: Keys,
-}
-
-/// How far a log was read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Position {
-    /// Bytes that hold whole records.
-    pub(crate) bytes: u64,
-    pub(crate) chain: u64,
-    /// Changes in them.
-    pub(crate) changes: u64,
+    pub(crate) keys: TripleKeys,
 }
 
 /// The end of a log, where it is part of a change that was never acknowledged: its writer was
@@ -93,20 +77,16 @@ pub struct LogCut {
     pub bytes: u64,
 }
 
-pub(super) fn seed(checksum: &str) -> u64 {
-    xxh3_64(checksum.as_bytes())
-}
-
 pub(super) fn check_of(length: u32, count: u32, before: u64) -> u64 {
     let bytes = (u64::from(length) << 32 | u64::from(count)).to_le_bytes();
     xxh3_64_with_seed(&bytes, before)
 }
 
-/// What ends a log before its end.
+/// Why reading a log stopped before its end.
 enum Stop {
     /// A record whose end is missing.
     Unfinished,
-    /// Something that is no record of this log.
+    /// Bytes that are not a record of this log.
     Damaged(&'static str),
 }
 
@@ -163,7 +143,7 @@ pub(crate) fn read(
             at.chain = seed(checksum);
             None
         } else {
-            Some(Stop::Damaged("it does not begin as the log of this graph"))
+            Some(Stop::Damaged("it is not the log of this graph"))
         }
     };
     let mut input = std::io::BufReader::with_capacity(1 << 16, file);
@@ -192,7 +172,7 @@ pub(crate) fn read(
             return Err(damaged(at, length, &reason));
         }
         (Some(committed), _) if from.bytes <= committed.bytes && !agreed => {
-            return Err(damaged(at, length, "it is not the log that was written"));
+            return Err(damaged(at, length, "it is another log"));
         }
         (None, Some(Stop::Damaged(reason))) => return Err(damaged(at, length, reason)),
         (_, None) => return Ok((at, None)),
@@ -239,7 +219,7 @@ fn next_record(
         )));
     }
     let Some(changes) = decode(payload, Some(head.count)) else {
-        return Ok(Err(Stop::Damaged("the record makes no sense")));
+        return Ok(Err(Stop::Damaged("the record is invalid")));
     };
     let next = Position {
         bytes: at.bytes + RECORD as u64 + u64::from(head.length),
@@ -249,7 +229,7 @@ fn next_record(
     Ok(Ok(Some((next, changes))))
 }
 
-/// What stands before the payload of a record.
+/// The head of a record.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Head {
     pub(super) length: u32,
@@ -282,7 +262,7 @@ pub(super) fn decode(mut payload: &[u8], count: Option<u32>) -> Option<Vec<Chang
             b'-' => Action::Remove,
             _ => return None,
         };
-        let mut keys = Keys::default();
+        let mut keys = TripleKeys::default();
         for key in &mut keys {
             let length = usize::try_from(take_varint(&mut payload)?).ok()?;
             let (taken, rest) = payload.split_at_checked(length)?;
@@ -389,28 +369,6 @@ pub(crate) fn append(
         return Err(e);
     }
     Ok(at)
-}
-
-/// Held while a log is written or a graph is put into the place of another.
-#[derive(Debug)]
-pub(crate) struct WriteLock {
-    _file: File,
-}
-
-impl WriteLock {
-    /// Waits until nobody else holds it.
-    pub(crate) fn take(graph: &Path) -> Result<Self> {
-        let path = graph.join(LOCK);
-        let file = File::create(&path).map_err(Error::io("create", &path))?;
-        file.lock().map_err(Error::io("lock", &path))?;
-        Ok(Self { _file: file })
-    }
-
-    /// Whether somebody is writing now. Unknown counts as no.
-    pub(crate) fn is_held(graph: &Path) -> bool {
-        File::open(graph.join(LOCK))
-            .is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
-    }
 }
 
 #[cfg(test)]

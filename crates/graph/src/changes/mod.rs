@@ -11,8 +11,8 @@
 //! itself: whoever reads it sees one graph from beginning to end. A later state shares all that is
 //! the same.
 //!
-//! A patch costs what it holds. The whole row of a patched entity is put together when somebody
-//! first reads it, and kept with the state.
+//! A patch needs memory only for its changes. The merged row of a patched entity is computed when
+//! it is first read, and cached.
 
 pub(crate) mod commit;
 pub(crate) mod compact;
@@ -32,8 +32,9 @@ use crate::error::{Error, Result};
 use crate::graph::{Edge, EntityId, RelationId, Triple};
 use crate::key;
 use crate::manifest::Counts;
-use crate::shape::Rows;
-use log::{Action, Change, LogCut, Position};
+use crate::shape::StoredRows;
+use commit::Position;
+use log::{Action, Change, LogCut};
 use naming::Naming;
 
 /// One state of the changes to a graph's files.
@@ -43,10 +44,10 @@ pub(crate) struct Changes {
     pub(crate) cut: Option<LogCut>,
     /// The log as it was when it was read.
     pub(crate) log: Option<Stamp>,
-    /// What tells this state from all others.
+    /// Identifies this state of the graph.
     pub(crate) identity: String,
-    entities: Terms,
-    relations: Terms,
+    entities: NewTerms,
+    relations: NewTerms,
     outgoing: HashMap<EntityId, Arc<Patch>>,
     incoming: HashMap<EntityId, Arc<Patch>>,
     by_relation: HashMap<RelationId, Arc<RelationPatch>>,
@@ -59,14 +60,14 @@ pub(crate) struct Changes {
 
 /// Terms that the files do not have.
 #[derive(Clone, Debug)]
-struct Terms {
+struct NewTerms {
     /// The first id.
     first: u32,
     keys: Vec<Arc<[u8]>>,
     ids: HashMap<Arc<[u8]>, u32>,
 }
 
-/// What comes and goes in the row of an entity.
+/// Added and removed edges of an entity.
 #[derive(Debug, Default)]
 pub(crate) struct Patch {
     pub(crate) added: BTreeSet<Edge>,
@@ -74,7 +75,7 @@ pub(crate) struct Patch {
     merged: OnceLock<Box<[Edge]>>,
 }
 
-/// What comes and goes among the triples of a relation, by (head, tail).
+/// Added and removed triples of a relation, as (head, tail).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RelationPatch {
     pub(crate) added: BTreeSet<(EntityId, EntityId)>,
@@ -113,7 +114,7 @@ impl Patch {
     }
 }
 
-impl Terms {
+impl NewTerms {
     fn new(first: usize) -> Self {
         Self {
             first: u32::try_from(first).expect("ids of the files have 32 bits"),
@@ -162,8 +163,8 @@ impl Changes {
             cut: None,
             log: None,
             identity: base.manifest.checksum.clone(),
-            entities: Terms::new(base.entities()),
-            relations: Terms::new(base.relations()),
+            entities: NewTerms::new(base.entities()),
+            relations: NewTerms::new(base.relations()),
             outgoing: HashMap::new(),
             incoming: HashMap::new(),
             by_relation: HashMap::new(),
@@ -183,11 +184,11 @@ impl Changes {
         let (at, cut) = log::read(&path, checksum, self.at, |change| {
             self.apply(base, &change, &mut touched).map(|_| ())
         })?;
-        self.settle(base, at, cut, touched)
+        self.finish_update(base, at, cut, touched)
     }
 
-    /// Takes note of how far the log was read, and of the names that changed.
-    pub(crate) fn settle(
+    /// Records the position in the log, and updates the names of touched entities.
+    pub(crate) fn finish_update(
         &mut self,
         base: &Base,
         at: Position,
@@ -205,7 +206,7 @@ impl Changes {
         self.rename(base, &touched)
     }
 
-    /// Applies a change; tells whether it changed anything.
+    /// Applies a change; returns whether it had an effect.
     pub(crate) fn apply(
         &mut self,
         base: &Base,
@@ -299,7 +300,8 @@ impl Changes {
             self.twins.insert(id, entity);
         }
         self.has_names |= key.first() == Some(&key::NAME);
-        self.naming.meet(base, id, key, &self.relations.keys)?;
+        self.naming
+            .add_relation(base, id, key, &self.relations.keys)?;
         Ok(id)
     }
 
@@ -418,7 +420,7 @@ impl Changes {
         &'a self,
         base: &'a Base,
         side: Side,
-    ) -> (&'a HashMap<EntityId, Arc<Patch>>, &'a Rows) {
+    ) -> (&'a HashMap<EntityId, Arc<Patch>>, &'a StoredRows) {
         match side {
             Side::Outgoing => (&self.outgoing, &base.shape.outgoing),
             Side::Incoming => (&self.incoming, &base.shape.incoming),
@@ -504,12 +506,12 @@ impl Changes {
         in_files(base, triple)
     }
 
-    /// What comes and goes among the triples of a relation.
+    /// Added and removed triples of a relation.
     pub(crate) fn relation_patch(&self, relation: RelationId) -> Option<&RelationPatch> {
         self.by_relation.get(&relation).map(|patch| &**patch)
     }
 
-    /// What comes and goes in the outgoing row of an entity.
+    /// Added and removed outgoing edges of an entity.
     pub(crate) fn outgoing_patch(&self, entity: EntityId) -> Option<&Patch> {
         self.outgoing.get(&entity).map(|patch| &**patch)
     }
@@ -538,7 +540,7 @@ fn in_files(base: &Base, triple: Triple) -> Result<bool> {
     base.shape.outgoing.contains(triple.head, edge)
 }
 
-/// Something comes or goes; whether it is in the files says on which side that stands.
+/// Adds or removes an item, relative to the files.
 fn toggle<T: Ord>(
     added: &mut BTreeSet<T>,
     removed: &mut BTreeSet<T>,

@@ -45,7 +45,7 @@ impl Naming {
     }
 
     /// A relation that is new: perhaps it is one of those that give names.
-    pub(super) fn meet(
+    pub(super) fn add_relation(
         &mut self,
         base: &Base,
         relation: RelationId,

@@ -1,4 +1,4 @@
-//! Repairing a change log: what of a damaged one is whole, and a new log that holds it.
+//! Repairing a change log: recovers the intact records of a damaged log into a new one.
 //!
 //! A record is proved by its chain, and its chain by the record after it. So records after a
 //! damaged one can be found again: the chain that the damaged one says it ends with is the seed of
@@ -11,21 +11,23 @@ use serde::Serialize;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::commit;
-use super::log::{self, Change, HEADER, Head, LOG, Position, RECORD, WriteLock, check_of};
+use super::commit::Position;
+use super::log::{self, Change, HEADER, Head, LOG, RECORD, check_of};
 use crate::error::{Error, Result};
-use crate::load::file;
-use crate::manifest::{Manifest, sync_folder};
+use crate::file::{self, sync_folder};
+use crate::manifest::Manifest;
+use crate::write_lock::WriteLock;
 
-/// What is wrong with a graph folder, and what can be saved.
+/// The damage of a graph folder, and what can be recovered.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RepairReport {
-    /// Files that are not what they were. They are written anew only by a load.
+    /// Damaged files. Only a load can write them again.
     pub files: Vec<DamagedFile>,
     /// The change log, where it is damaged.
     pub log: Option<LogReport>,
 }
 
-/// A file that is not what it was.
+/// A damaged file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DamagedFile {
     /// Its name.
@@ -39,17 +41,17 @@ pub struct DamagedFile {
 pub struct LogReport {
     /// What is wrong with it.
     pub reason: String,
-    /// Changes that are whole.
+    /// Intact changes.
     pub whole: u64,
-    /// Changes that were acknowledged and are not whole, where it is known.
+    /// Acknowledged changes that are lost, if known.
     pub lost_changes: Option<u64>,
-    /// The parts of the log that are not whole.
+    /// The damaged parts of the log.
     pub lost: Vec<LostRecord>,
-    /// The file that the damaged log was kept in, once a new one was written.
+    /// The file with the damaged log, once a new one was written.
     pub kept_as: Option<String>,
 }
 
-/// Bytes of a log that hold no whole record.
+/// A damaged part of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct LostRecord {
     /// The first of them.
@@ -59,14 +61,14 @@ pub struct LostRecord {
 }
 
 impl RepairReport {
-    /// Whether nothing is wrong.
+    /// Whether there is no damage.
     pub fn is_whole(&self) -> bool {
         self.files.is_empty() && self.log.is_none()
     }
 }
 
-/// Tells what of a graph folder is damaged; if `write` says so, a damaged change log is replaced
-/// by one with what is whole of it, and kept beside it.
+/// Reports the damage of a graph folder. With `write`, replaces a damaged change log by one with
+/// the intact changes, and keeps the damaged log beside it.
 pub fn repair(graph: &Path, write: bool) -> Result<RepairReport> {
     let manifest = Manifest::read(graph)?;
     let _writing = match write {
@@ -145,25 +147,25 @@ fn rewrite(data: &Path, checksum: &str, changes: &[Change]) -> Result<Option<Str
             std::fs::remove_file(&path).map_err(Error::io("remove", &path))?;
         }
     } else {
-        let aside = data.join("repaired");
-        if aside.exists() {
-            std::fs::remove_dir_all(&aside).map_err(Error::io("remove", &aside))?;
+        let temporary = data.join("repaired");
+        if temporary.exists() {
+            std::fs::remove_dir_all(&temporary).map_err(Error::io("remove", &temporary))?;
         }
-        std::fs::create_dir(&aside).map_err(Error::io("create", &aside))?;
-        let new = aside.join(LOG);
+        std::fs::create_dir(&temporary).map_err(Error::io("create", &temporary))?;
+        let new = temporary.join(LOG);
         let at = log::append(&new, checksum, Position::default(), changes)?;
         std::fs::rename(&new, &path).map_err(Error::io("rename", &new))?;
         commit::replace(&path, checksum, at)?;
-        std::fs::remove_dir_all(&aside).map_err(Error::io("remove", &aside))?;
+        std::fs::remove_dir_all(&temporary).map_err(Error::io("remove", &temporary))?;
     }
     sync_folder(data)?;
     Ok(kept_as)
 }
 
-/// What every damaged log is kept as, with a number.
+/// File name prefix of damaged logs that were kept.
 pub(super) const KEPT: &str = "changes.damaged-";
 
-/// What is whole of a log.
+/// The intact part of a log.
 #[derive(Debug, Default)]
 struct Saved {
     changes: Vec<Change>,
@@ -173,7 +175,7 @@ struct Saved {
 fn salvage(bytes: &[u8], checksum: &str) -> Saved {
     let mut saved = Saved::default();
     let mut at = HEADER as usize;
-    let mut chain = log::seed(checksum);
+    let mut chain = commit::seed(checksum);
     while at < bytes.len() {
         if let Some((changes, end, ends_with)) = whole_record(bytes, at, chain) {
             saved.changes.extend(changes);
@@ -182,7 +184,7 @@ fn salvage(bytes: &[u8], checksum: &str) -> Saved {
         }
         let next = next_record(bytes, at);
         let end = next.map_or(bytes.len(), |(end, _)| end);
-        match mended(bytes, at, end, chain) {
+        match recover(bytes, at, end, chain) {
             Some(changes) => saved.changes.extend(changes),
             None => saved.lost.push(LostRecord {
                 at: at as u64,
@@ -202,7 +204,7 @@ fn head_at(bytes: &[u8], at: usize) -> Option<Head> {
     Some(Head::parse(head))
 }
 
-/// A record that is as it was written: its changes, its end and its chain.
+/// An intact record: its changes, its end and its chain.
 fn whole_record(bytes: &[u8], at: usize, chain: u64) -> Option<(Vec<Change>, usize, u64)> {
     let head = head_at(bytes, at)?;
     let from = at + RECORD;
@@ -233,7 +235,7 @@ fn next_record(bytes: &[u8], at: usize) -> Option<(usize, u64)> {
 }
 
 /// The changes of a record with a damaged head, if the rest of it proves them.
-fn mended(bytes: &[u8], at: usize, end: usize, chain: u64) -> Option<Vec<Change>> {
+fn recover(bytes: &[u8], at: usize, end: usize, chain: u64) -> Option<Vec<Change>> {
     let head = head_at(bytes, at)?;
     let payload = bytes.get(at + RECORD..end)?;
     let changes = log::decode(payload, None)?;

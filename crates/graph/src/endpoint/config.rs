@@ -1,4 +1,4 @@
-//! How a SPARQL service is reached, as a file says it.
+//! The configuration of a SPARQL service.
 //!
 //! ```toml
 //! url = "https://query.example.org/sparql"
@@ -26,33 +26,32 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::trust::{Trust, read_trusted};
 use crate::error::{Error, Result};
 use crate::load::naming::{ALIASES, LABELS};
 use crate::sparql::PREFIXES;
 
-/// A SPARQL service, and how to deal with it.
+/// The configuration of a SPARQL service.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ServiceConfig {
     /// Where queries are sent.
     pub url: String,
-    /// The named graph that is meant; the service's default one if none is given.
+    /// The named graph to query; the service's default graph if not set.
     #[serde(default)]
     pub graph: Option<String>,
-    /// Prefixes for this file and for queries, beside the usual ones.
+    /// Prefixes for this file and for queries, beside the predefined ones.
     #[serde(default)]
     pub prefixes: BTreeMap<String, String>,
-    /// Predicates that give labels, best first; the well-known ones if none are given.
+    /// Label predicates, best first; the well-known ones if empty.
     #[serde(default)]
     pub labels: Vec<String>,
-    /// Predicates that give further names; the well-known ones if none are given.
+    /// Alias predicates; the well-known ones if empty.
     #[serde(default)]
     pub aliases: Vec<String>,
-    /// The language in which labels are preferred.
+    /// The preferred language of labels.
     #[serde(default = "english")]
     pub language: String,
-    /// The relations of the graph; the service is asked if none are given.
+    /// The relations of the graph; queried from the service if empty.
     #[serde(default)]
     pub relations: Vec<String>,
     /// How names are looked up where there is no label index.
@@ -76,7 +75,7 @@ pub struct ServiceConfig {
     /// See `user_env`.
     #[serde(default)]
     pub password_env: Option<String>,
-    /// What a request may cost.
+    /// Limits of requests.
     #[serde(default)]
     pub limits: ServiceLimits,
 }
@@ -87,16 +86,16 @@ pub struct ServiceConfig {
 pub enum Search {
     /// Virtuoso's `bif:contains`.
     Virtuoso,
-    /// GraphDB's Lucene connector, of the name `labels`.
+    /// GraphDB's Lucene connector named `labels`.
     Graphdb,
     /// Fuseki's Lucene (`text:query`).
     Fuseki,
     /// QLever's text index (`ql:contains-word`).
     Qlever,
-    /// Labels as they are written in the question, in the usual spellings: every service can.
+    /// Exact labels in common spellings. Works with every service.
     #[default]
     Exact,
-    /// Not at all: topics go by their IRIs.
+    /// No search: topics must be IRIs.
     None,
 }
 
@@ -104,39 +103,39 @@ pub enum Search {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
-    /// As a form: no query is too long for it.
+    /// As a form in the body, without a limit on the query's length.
     #[default]
     Post,
-    /// In the address, for services that take nothing else.
+    /// In the URL, for services that only accept GET.
     Get,
 }
 
-/// What requests may cost.
+/// Limits of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ServiceLimits {
-    /// Seconds until a reply must have begun, and for each wait within it.
+    /// Timeout in seconds for the start of a reply and for each read.
     pub timeout_s: f64,
-    /// How often a request is tried again after 429, 5xx or a connection that failed.
+    /// Maximum retries after status 429, 5xx or a failed connection.
     pub retries: u32,
-    /// The longest wait that a service may ask for, in seconds.
+    /// Maximum wait before a retry, in seconds.
     pub max_wait_s: f64,
-    /// Requests that one question may cost; not those that count what the graph holds, once.
+    /// Maximum requests per question, without those that are made once for the graph.
     pub requests: u64,
-    /// Seconds that the service may take for one question, all requests together.
+    /// Maximum total time of the requests of one question, in seconds.
     pub question_s: f64,
-    /// Entities in one request.
+    /// Maximum entities per request.
     pub batch: usize,
-    /// Requests at the same time.
+    /// Maximum concurrent requests.
     pub connections: usize,
-    /// Rows of one reply: so many edges of an entity in one direction are seen, and the service
-    /// cuts hubs there.
+    /// Maximum rows of a reply. An entity has at most so many edges in each direction; the service
+    /// chooses which.
     pub rows: usize,
-    /// Bytes of one reply.
+    /// Maximum bytes of a reply.
     pub bytes: u64,
-    /// Edges that are kept.
+    /// Maximum edges in the cache.
     pub cached_edges: usize,
-    /// Entities that are known by number at the same time.
+    /// Maximum number of entities.
     pub entities: usize,
 }
 
@@ -163,7 +162,7 @@ fn english() -> String {
 }
 
 impl ServiceConfig {
-    /// The service at an address, with the usual settings.
+    /// The service at a URL, with default settings.
     pub fn at(url: &str) -> Self {
         Self {
             url: url.to_owned(),
@@ -184,30 +183,13 @@ impl ServiceConfig {
         }
     }
 
-    /// The service that a user means: an address, a TOML file, or the folder of a label index.
-    /// None if it is something else.
-    ///
-    /// # Errors
-    /// [`Error::Untrusted`] for a file that the user did not agree to: it may lie in a folder that
-    /// somebody else made. An address needs no trust, for the user typed it and no secret goes
-    /// along.
-    pub fn named(name: &str, trust: Trust) -> Result<Option<Self>> {
-        // other schemes are refused when it is opened
-        if name.contains("://") {
-            return Ok(Some(Self::at(name)));
-        }
-        service_file(Path::new(name))
-            .map(|file| read_trusted(&file, trust))
-            .transpose()
-    }
-
     /// Reads a TOML file, trusted or not; its `index` is relative to the file.
     pub fn read(path: &Path) -> Result<Self> {
         let bytes = std::fs::read(path).map_err(Error::io("read", path))?;
         Self::parsed(&bytes, path)
     }
 
-    /// What the bytes of the file at `path` say.
+    /// Parses the contents of the file at `path`.
     pub(super) fn parsed(bytes: &[u8], path: &Path) -> Result<Self> {
         let bad = |reason: String| Error::BadService {
             name: path.display().to_string(),
@@ -221,7 +203,7 @@ impl ServiceConfig {
         Ok(config)
     }
 
-    /// The host, and port, that questions are sent to.
+    /// The host and port that questions are sent to.
     pub fn host(&self) -> String {
         let place = self.url.split_once("://").map_or(&*self.url, |(_, p)| p);
         let place = place.split(['/', '?', '#']).next().unwrap_or_default();
@@ -229,7 +211,7 @@ impl ServiceConfig {
         host.to_owned()
     }
 
-    /// The environment variables that are sent along, by name.
+    /// Names of the environment variables whose values are sent along.
     pub fn variables(&self) -> Vec<String> {
         let named = [&self.token_env, &self.user_env, &self.password_env];
         let mut all: Vec<String> = named.into_iter().flatten().cloned().collect();
@@ -240,7 +222,7 @@ impl ServiceConfig {
         all
     }
 
-    /// Refuses what cannot work, and writes prefixed names out.
+    /// Validates the settings and expands prefixed names.
     pub(super) fn resolved(mut self) -> Result<Self> {
         let name = match self.url.contains('@') {
             // there may be a secret in it
@@ -257,11 +239,12 @@ impl ServiceConfig {
         let host = place.split(['/', '?', '#']).next().unwrap_or_default();
         if host.contains('@') {
             return Err(bad(
-                "its address holds credentials, and they come from the environment only".into(),
+                "its address contains credentials, which must come from environment variables"
+                    .into(),
             ));
         }
         if host.is_empty() || self.url.parse::<ureq::http::Uri>().is_err() {
-            return Err(bad("its address is no address".into()));
+            return Err(bad("its address is not a valid URL".into()));
         }
         for (name, value) in &self.headers {
             let lower = name.to_ascii_lowercase();
@@ -275,17 +258,19 @@ impl ServiceConfig {
             ];
             if secret.iter().any(|s| lower.contains(s)) && !value.contains("${") {
                 return Err(bad(format!(
-                    "the header `{name}` holds a secret; write it as `${{NAME}}`, the name of an \
+                    "the header `{name}` contains a secret; write it as `${{NAME}}`, the name of an \
                      environment variable"
                 )));
             }
         }
         if self.user_env.is_some() != self.password_env.is_some() {
-            return Err(bad("`user_env` and `password_env` belong together".into()));
+            return Err(bad(
+                "`user_env` and `password_env` must be set together".into()
+            ));
         }
         let is_tag = |c: char| c.is_ascii_alphanumeric() || c == '-';
         if self.language.is_empty() || !self.language.chars().all(is_tag) {
-            return Err(bad("`language` is a tag such as `en`".into()));
+            return Err(bad("`language` must be a tag such as `en`".into()));
         }
         let limits = &self.limits;
         if limits.requests == 0 {
@@ -302,7 +287,7 @@ impl ServiceConfig {
         }
         let times = [limits.timeout_s, limits.question_s, limits.max_wait_s];
         if times.iter().any(|s| !(0.0..=86_400.0).contains(s)) || times[..2].contains(&0.0) {
-            return Err(bad("times are seconds, of one day at most".into()));
+            return Err(bad("times must be seconds, at most one day".into()));
         }
         if self.labels.is_empty() {
             self.labels = LABELS.map(str::to_owned).to_vec();
@@ -313,8 +298,11 @@ impl ServiceConfig {
         let prefixes = self.prefixes.clone();
         let lists = [&mut self.labels, &mut self.aliases, &mut self.relations];
         for iri in lists.into_iter().flatten().chain(&mut self.graph) {
-            *iri = written_out(iri, &prefixes)
-                .ok_or_else(|| bad(format!("`{iri}` is no IRI, and has no known prefix")))?;
+            *iri = written_out(iri, &prefixes).ok_or_else(|| {
+                bad(format!(
+                    "`{iri}` is neither an IRI nor a name with a known prefix"
+                ))
+            })?;
         }
         self.language.make_ascii_lowercase();
         Ok(self)
@@ -325,19 +313,7 @@ impl ServiceConfig {
     }
 }
 
-/// The file that describes a service: the one that is named, or the one in the folder of a label
-/// index. None if what is named is something else.
-pub(super) fn service_file(name: &Path) -> Option<PathBuf> {
-    let inside = name.join("service.toml");
-    if name.extension().is_some_and(|e| e == "toml") && name.is_file() {
-        Some(name.to_owned())
-    } else {
-        // whatever lies there, even a link to nothing, makes it no plain graph
-        inside.symlink_metadata().is_ok().then_some(inside)
-    }
-}
-
-/// An IRI that may have angle brackets or a prefix, written out.
+/// Expands an IRI with a prefix, and removes angle brackets.
 fn written_out(text: &str, prefixes: &BTreeMap<String, String>) -> Option<String> {
     let bare = text
         .strip_prefix('<')
@@ -358,7 +334,7 @@ fn written_out(text: &str, prefixes: &BTreeMap<String, String>) -> Option<String
     oxrdf::NamedNode::new(&iri).is_ok().then_some(iri)
 }
 
-/// Puts environment variables into a text; the name of one that is not set is the error.
+/// Replaces `${NAME}` by environment variables. The error is the name of one that is not set.
 pub(super) fn with_environment(text: &str) -> std::result::Result<String, String> {
     let mut out = String::new();
     let mut rest = text;
@@ -417,19 +393,10 @@ mod tests {
             !error.contains("hunter2") && error.contains("${NAME}"),
             "{error}"
         );
-        assert!(refused(|c| c.user_env = Some("U".into())).contains("belong together"));
+        assert!(refused(|c| c.user_env = Some("U".into())).contains("must be set together"));
         assert!(refused(|c| c.labels = vec!["no iri".into()]).contains("`no iri`"));
         assert!(refused(|c| c.limits.batch = 0).contains("limits.batch"));
         assert!(refused(|c| c.limits.timeout_s = f64::NAN).contains("seconds"));
-    }
-
-    #[test]
-    fn every_address_is_a_service_so_that_none_is_told_as_a_folder() {
-        let named = |name| ServiceConfig::named(name, Trust::Recorded).unwrap();
-        assert!(named("movies").is_none());
-        let error = named("ftp://me:hunter2@host").unwrap().resolved();
-        let error = error.unwrap_err().to_string();
-        assert!(!error.contains("hunter2"), "{error}");
     }
 
     #[test]

@@ -1,24 +1,25 @@
-//! A service whose rows are fetched together, in outline.
+//! A view of a service that collects missing rows and fetches them together, as outlines.
 //!
-//! Whoever searches reads a row here and a row there, and each would be a request; and most of a
-//! hub's row is never looked at. Instead, what is not at hand is noted and read as empty; when the
-//! search has come to its end, all that was noted is fetched at once, and it is searched again. That
-//! takes as many rounds as one row depends on another.
+//! A search reads rows one by one, and each would be a request; and most of a hub's row is never
+//! used. Instead, a row that is not cached is noted and appears empty. After the search, all noted
+//! rows are fetched at once, and the search runs again. The number of rounds is the length of the
+//! longest chain of rows that depend on one another.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::fetch::{Part, Row};
-use super::outline::Wanted;
+use super::fetch::{CachedRow, RowPart};
+use super::outline::RowRequest;
 use super::{Service, lock};
 use crate::error::Result;
 use crate::graph::{
     Adjacency, Direction, Edge, EntityId, Graph, NameMatch, RelationId, Term, Triple,
+    edges_by_relation,
 };
 
-/// What is at hand of a service, and what was missed.
+/// The cached part of a service, and what was missing in it.
 #[derive(Debug)]
 pub struct Deferred<'s> {
     service: &'s Service,
@@ -28,12 +29,12 @@ pub struct Deferred<'s> {
 
 #[derive(Debug, Default)]
 struct Missed {
-    parts: BTreeSet<Wanted>,
+    parts: BTreeSet<RowRequest>,
     labels: BTreeSet<EntityId>,
 }
 
 impl Service {
-    /// The same graph, as far as it is at hand.
+    /// The cached part of the graph.
     pub fn deferred(&self) -> Deferred<'_> {
         Deferred {
             service: self,
@@ -44,13 +45,13 @@ impl Service {
 }
 
 impl Deferred<'_> {
-    /// Longer runs are never fetched, and always missed.
+    /// Longer runs are never fetched and count as missing (guess).
     pub const LONGEST_RUN: usize = 1000;
 
-    /// Fetches what was missed since the last time; false where nothing was that can be fetched.
+    /// Fetches what was missing since the last call. Returns whether there was anything to fetch.
     pub fn fetch(&self) -> Result<bool> {
         let missed = std::mem::take(&mut *lock(&self.missed));
-        let parts: Vec<Wanted> = missed.parts.into_iter().collect();
+        let parts: Vec<RowRequest> = missed.parts.into_iter().collect();
         let labels: Vec<EntityId> = missed.labels.into_iter().collect();
         if !parts.is_empty() {
             self.service.fetch_outlines(&parts)?;
@@ -66,15 +67,15 @@ impl Deferred<'_> {
         note(&mut lock(&self.missed));
     }
 
-    /// The whole row, or its outline; none, and noted, where neither is at hand.
-    fn row(&self, entity: EntityId, outgoing: bool) -> Option<Row> {
+    /// The cached row or outline. If neither is cached, it is noted as missing.
+    fn row(&self, entity: EntityId, outgoing: bool) -> Option<CachedRow> {
         let mut rows = lock(&self.service.rows);
-        let row = (rows.get(entity, outgoing, Part::Row))
-            .or_else(|| rows.get(entity, outgoing, Part::Outline));
+        let row = (rows.get(entity, outgoing, RowPart::Row))
+            .or_else(|| rows.get(entity, outgoing, RowPart::Outline));
         drop(rows);
         if row.is_none() {
             self.miss(|missed| {
-                missed.parts.insert(Wanted {
+                missed.parts.insert(RowRequest {
                     entity,
                     outgoing,
                     relation: None,
@@ -134,11 +135,11 @@ impl Adjacency for Deferred<'_> {
         outgoing: bool,
     ) -> Result<Cow<'_, [Edge]>> {
         let mut rows = lock(&self.service.rows);
-        let row = (rows.get(entity, outgoing, Part::Row))
-            .or_else(|| rows.get(entity, outgoing, Part::Outline));
-        let run = rows.get(entity, outgoing, Part::Run(relation));
+        let row = (rows.get(entity, outgoing, RowPart::Row))
+            .or_else(|| rows.get(entity, outgoing, RowPart::Outline));
+        let run = rows.get(entity, outgoing, RowPart::Run(relation));
         drop(rows);
-        let long = |row: &Row| {
+        let long = |row: &CachedRow| {
             let long = row.long.iter().find(|(of, _)| *of == relation);
             long.map(|(_, triples)| *triples)
         };
@@ -147,7 +148,7 @@ impl Adjacency for Deferred<'_> {
             (_, Some(run)) => return Ok(Cow::Owned(run.edges.to_vec())),
             (Some(row), None) => match long(row) {
                 None => {
-                    let edges = crate::edges_by_relation(&row.edges, relation);
+                    let edges = edges_by_relation(&row.edges, relation);
                     return Ok(Cow::Owned(edges.to_vec()));
                 }
                 some => some,
@@ -156,7 +157,7 @@ impl Adjacency for Deferred<'_> {
         };
         self.miss(|missed| {
             if triples.is_none_or(|triples| triples <= Self::LONGEST_RUN) {
-                missed.parts.insert(Wanted {
+                missed.parts.insert(RowRequest {
                     entity,
                     outgoing,
                     relation: Some(relation),
@@ -222,8 +223,8 @@ impl Graph for Deferred<'_> {
         }
     }
 
-    fn entities_named(&self, name: &str, how: NameMatch) -> Result<Vec<EntityId>> {
-        self.service.entities_named(name, how)
+    fn entities_named(&self, name: &str, matching: NameMatch) -> Result<Vec<EntityId>> {
+        self.service.entities_named(name, matching)
     }
 
     fn entities_with_prefix(&self, prefix: &str, limit: usize) -> Result<Vec<EntityId>> {

@@ -5,18 +5,18 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::http::is_too_long;
-use super::{LONGEST_TERM, Relations, Service, cut, lock};
+use super::{LONGEST_TERM, Relations, Service, lock, truncate_label};
 use crate::error::{Error, Result};
 use crate::graph::{Adjacency, Edge, EntityId, RelationId, Triple};
 use crate::key;
 use crate::load::naming::label_rank;
 
 /// Relations that are listed; a graph with more of them has a list in its configuration.
-const MOST_RELATIONS: usize = 100_000;
+const MAX_RELATIONS: usize = 100_000;
 
 /// What is kept of an entity in one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Part {
+pub(super) enum RowPart {
     /// All its edges.
     Row,
     /// Its short runs, and of each long one an edge.
@@ -27,7 +27,7 @@ pub(super) enum Part {
 
 /// A row or a part of one, as far as it is known.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Row {
+pub(super) struct CachedRow {
     pub(super) edges: Arc<[Edge]>,
     /// Relations of which not all edges are here, with how many there are.
     pub(super) long: Arc<[(RelationId, usize)]>,
@@ -38,23 +38,28 @@ pub(super) struct Row {
 /// Rows that were fetched, the last used within a budget of edges.
 #[derive(Debug)]
 pub(super) struct RowCache {
-    rows: HashMap<(EntityId, bool, Part), (Row, u64)>,
+    rows: HashMap<(EntityId, bool, RowPart), (CachedRow, u64)>,
     edges: usize,
-    most: usize,
+    max_edges: usize,
     clock: u64,
 }
 
 impl RowCache {
-    pub(super) fn new(most: usize) -> Self {
+    pub(super) fn new(max_edges: usize) -> Self {
         Self {
             rows: HashMap::new(),
             edges: 0,
-            most,
+            max_edges,
             clock: 0,
         }
     }
 
-    pub(super) fn get(&mut self, entity: EntityId, outgoing: bool, part: Part) -> Option<Row> {
+    pub(super) fn get(
+        &mut self,
+        entity: EntityId,
+        outgoing: bool,
+        part: RowPart,
+    ) -> Option<CachedRow> {
         self.clock += 1;
         let (row, used) = self.rows.get_mut(&(entity, outgoing, part))?;
         *used = self.clock;
@@ -62,22 +67,22 @@ impl RowCache {
     }
 
     fn has(&self, entity: EntityId, outgoing: bool) -> bool {
-        self.rows.contains_key(&(entity, outgoing, Part::Row))
+        self.rows.contains_key(&(entity, outgoing, RowPart::Row))
     }
 
     /// An empty row weighs as much as its place.
-    fn weight(row: &Row) -> usize {
+    fn weight(row: &CachedRow) -> usize {
         row.edges.len() + row.long.len() + 8
     }
 
-    pub(super) fn put(&mut self, entity: EntityId, outgoing: bool, part: Part, row: Row) {
+    pub(super) fn put(&mut self, entity: EntityId, outgoing: bool, part: RowPart, row: CachedRow) {
         self.clock += 1;
         self.edges += Self::weight(&row);
         let place = (entity, outgoing, part);
         if let Some((old, _)) = self.rows.insert(place, (row, self.clock)) {
             self.edges -= Self::weight(&old);
         }
-        if self.edges > self.most {
+        if self.edges > self.max_edges {
             // half of it at once: looking for the oldest costs a pass over all
             let mut ages: Vec<u64> = self.rows.values().map(|(_, used)| *used).collect();
             let middle = ages.len() / 2;
@@ -90,7 +95,7 @@ impl RowCache {
 }
 
 /// What one request fetches.
-enum Task<'t> {
+enum FetchTask<'t> {
     /// Rows of these, outgoing or not.
     Rows(bool, &'t [(EntityId, String)]),
     Labels(&'t [(EntityId, String)]),
@@ -133,7 +138,7 @@ impl Service {
             match written_key(&key).filter(|_| !(literal && outgoing)) {
                 Some(text) => wanted[usize::from(outgoing)].push((entity, text)),
                 // nothing leaves a value, and a blank node cannot be asked for
-                None => lock(&self.rows).put(entity, outgoing, Part::Row, Row::default()),
+                None => lock(&self.rows).put(entity, outgoing, RowPart::Row, CachedRow::default()),
             }
         }
         let mut named = Vec::new();
@@ -146,15 +151,15 @@ impl Service {
             }
         }
         let limits = &self.config.limits;
-        let mut tasks: Vec<Task<'_>> = Vec::new();
+        let mut tasks: Vec<FetchTask<'_>> = Vec::new();
         for outgoing in [true, false] {
             let batches = wanted[usize::from(outgoing)].chunks(limits.batch);
-            tasks.extend(batches.map(|batch| Task::Rows(outgoing, batch)));
+            tasks.extend(batches.map(|batch| FetchTask::Rows(outgoing, batch)));
         }
-        tasks.extend(named.chunks(4 * limits.batch).map(Task::Labels));
+        tasks.extend(named.chunks(4 * limits.batch).map(FetchTask::Labels));
         self.each_task(&tasks, |task| match task {
-            Task::Rows(outgoing, batch) => self.fetch_batch(batch, *outgoing, false),
-            Task::Labels(batch) => self.fetch_labels(batch),
+            FetchTask::Rows(outgoing, batch) => self.fetch_batch(batch, *outgoing, false),
+            FetchTask::Labels(batch) => self.fetch_labels(batch),
         })
     }
 
@@ -241,11 +246,11 @@ impl Service {
                 None => {
                     return Err(self
                         .client
-                        .bad_reply("it sent rows that were not asked for"));
+                        .bad_reply("it sent rows that were not requested"));
                 }
             };
             let oxrdf::Term::NamedNode(p) = p else {
-                return Err(self.client.bad_reply("a predicate is no IRI"));
+                return Err(self.client.bad_reply("a predicate is not an IRI"));
             };
             let mut bytes = Vec::new();
             key::push_object(&mut bytes, o.as_ref(), 0);
@@ -267,12 +272,12 @@ impl Service {
             let mut edges = rows.remove(entity).unwrap_or_default();
             edges.sort_unstable();
             edges.dedup();
-            let row = Row {
+            let row = CachedRow {
                 edges: edges.into(),
                 cut: reply.cut,
-                ..Row::default()
+                ..CachedRow::default()
             };
-            kept.put(*entity, outgoing, Part::Row, row);
+            kept.put(*entity, outgoing, RowPart::Row, row);
         }
         Ok(())
     }
@@ -290,7 +295,9 @@ impl Service {
         let mut triples = Vec::new();
         for row in self.client.select(&query, limit)?.rows {
             let [Some(head), Some(tail)] = row.as_slice() else {
-                return Err(self.client.bad_reply("a row of a relation lacks an end"));
+                return Err(self
+                    .client
+                    .bad_reply("a row of a relation has no head or tail"));
             };
             triples.push(Triple {
                 head: self.intern_term(head)?,
@@ -303,11 +310,11 @@ impl Service {
         Ok(triples)
     }
 
-    /// What `?x` stands for in a query, sorted, and whether there is more than `most` or than the
+    /// What `?x` stands for in a query, sorted, and whether there is more than `limit` or than the
     /// service sends. Blank nodes, which cannot be asked for again, are left out.
-    pub(super) fn select_x(&self, query: &str, most: usize) -> Result<(Vec<EntityId>, bool)> {
-        let query = self.with_prefixes(query) + &format!("\nLIMIT {}", most.saturating_add(1));
-        let reply = self.client.select(&query, most)?;
+    pub(super) fn select_x(&self, query: &str, limit: usize) -> Result<(Vec<EntityId>, bool)> {
+        let query = self.with_prefixes(query) + &format!("\nLIMIT {}", limit.saturating_add(1));
+        let reply = self.client.select(&query, limit)?;
         if reply.rows.is_empty() {
             return Ok((Vec::new(), reply.cut));
         }
@@ -332,9 +339,9 @@ impl Service {
         query: &str,
         variables: &[&str],
     ) -> Result<Option<Vec<Vec<EntityId>>>> {
-        let most = self.config.limits.rows;
-        let query = self.with_prefixes(query) + &format!("\nLIMIT {}", most + 1);
-        let reply = self.client.select(&query, most)?;
+        let limit = self.config.limits.rows;
+        let query = self.with_prefixes(query) + &format!("\nLIMIT {}", limit + 1);
+        let reply = self.client.select(&query, limit)?;
         if reply.cut {
             return Ok(None);
         }
@@ -490,7 +497,7 @@ impl Service {
         let text = |bytes: &[u8]| key::text(bytes).map(str::to_owned).unwrap_or_default();
         Ok(best
             .into_iter()
-            .map(|(e, (.., bytes))| (e, cut(text(&bytes))))
+            .map(|(e, (.., bytes))| (e, truncate_label(text(&bytes))))
             .collect())
     }
 
@@ -500,9 +507,9 @@ impl Service {
         if iris.is_empty() {
             let query = format!(
                 "SELECT DISTINCT ?p WHERE {{ ?s ?p ?o }} LIMIT {}",
-                MOST_RELATIONS + 1
+                MAX_RELATIONS + 1
             );
-            let reply = self.client.select(&query, MOST_RELATIONS)?;
+            let reply = self.client.select(&query, MAX_RELATIONS)?;
             if reply.cut {
                 return Err(Error::BadService {
                     name: self.config.url.clone(),
@@ -572,21 +579,21 @@ mod tests {
     #[test]
     fn the_cache_keeps_what_was_used_last_within_its_budget() {
         let mut cache = RowCache::new(100);
-        let row = |n: usize| Row {
+        let row = |n: usize| CachedRow {
             edges: vec![Edge::default(); n].into(),
-            ..Row::default()
+            ..CachedRow::default()
         };
         for id in 0..5 {
-            cache.put(EntityId(id), true, Part::Row, row(10)); // 18 each
+            cache.put(EntityId(id), true, RowPart::Row, row(10)); // 18 each
         }
-        assert!(cache.get(EntityId(0), true, Part::Row).is_some());
-        cache.put(EntityId(9), false, Part::Row, row(10)); // 108 > 100: the older half goes
+        assert!(cache.get(EntityId(0), true, RowPart::Row).is_some());
+        cache.put(EntityId(9), false, RowPart::Row, row(10)); // 108 > 100: the older half goes
         assert!(cache.has(EntityId(0), true) && cache.has(EntityId(9), false));
         assert!(!cache.has(EntityId(1), true));
         assert!(cache.edges <= 100);
         // the same row again weighs no more
         let before = cache.edges;
-        cache.put(EntityId(9), false, Part::Row, row(10));
+        cache.put(EntityId(9), false, RowPart::Row, row(10));
         assert_eq!(cache.edges, before);
     }
 }

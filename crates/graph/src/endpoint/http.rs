@@ -1,11 +1,10 @@
-//! Talking to a SPARQL service: one query, one reply, within limits.
+//! HTTP requests to a SPARQL service, with retries and limits.
 //!
 //! 429, 5xx and connections that fail are tried again, after as long as the service asks for. One
 //! deadline holds for all attempts of a request and for the whole reply, so that a service that
-//! drips bytes holds nobody for ever.
-//! What comes back must be SPARQL results: a web page, another content type, half an answer or one
-//! without end are errors that say so. Credentials are sent to that service alone, and told
-//! nowhere.
+//! sends its reply byte by byte cannot block a question for ever.
+//! The reply must be SPARQL results: a web page, another content type, a truncated or an endless
+//! reply is an error. Credentials are sent to that service alone and never logged.
 
 use std::fmt;
 use std::io::{self, Read};
@@ -22,16 +21,17 @@ use super::config::{Method, ServiceConfig, with_environment};
 use super::lock;
 use crate::error::{Error, Result};
 
-/// The longest stretch of a service's own words that is told, in characters.
-const MAX_TOLD: usize = 300;
+/// Characters of a service's own message that an error shows.
+const MAX_MESSAGE: usize = 300;
 
 /// How many times the wait for one reply a request may take in all: attempts, pauses and the body.
-/// A guess: at the usual 30 s, large pages of slow services come in within two minutes.
+/// A guess: at the default timeout of 30 s, large pages of slow services come in within two
+/// minutes.
 const TIMEOUTS_IN_ALL: u32 = 4;
 
 const RESULTS: &str = "application/sparql-results+json, application/sparql-results+xml;q=0.5";
 
-/// A service that can be asked.
+/// An HTTP client for one service.
 #[derive(Clone, Debug)]
 pub(super) struct Client {
     url: String,
@@ -45,13 +45,13 @@ pub(super) struct Client {
     max_wait: Duration,
     retries: u32,
     max_bytes: u64,
-    /// What was sent in all.
+    /// All requests of the service.
     all: Arc<Traffic>,
-    /// What may be sent, by a client for one question.
+    /// The limits of one question.
     budget: Option<Arc<Budget>>,
 }
 
-/// Requests, for whoever counts.
+/// Request counters.
 #[derive(Debug, Default)]
 pub(super) struct Traffic {
     pub(super) requests: AtomicU64,
@@ -72,13 +72,13 @@ impl Traffic {
     }
 }
 
-/// What one question may cost a service.
+/// Limits of one question.
 #[derive(Debug)]
 struct Budget {
     used: Traffic,
     requests: u64,
     time: Duration,
-    /// Moved by what is done meanwhile and for all questions.
+    /// Extended by work that is not charged to the question.
     deadline: Mutex<Instant>,
 }
 
@@ -88,7 +88,7 @@ impl Budget {
     }
 }
 
-/// A text that cannot be shown.
+/// A text that debug output hides.
 #[derive(Clone)]
 struct Secret(String);
 
@@ -102,7 +102,7 @@ impl fmt::Debug for Secret {
 pub(super) struct Reply {
     pub(super) variables: Vec<String>,
     pub(super) rows: Vec<Vec<Option<Term>>>,
-    /// Whether there may be more than was read.
+    /// Whether there may be more rows.
     pub(super) cut: bool,
 }
 
@@ -158,7 +158,7 @@ impl Client {
         })
     }
 
-    /// The same, for one question.
+    /// A client with the limits of one question.
     pub(super) fn within(&self, requests: u64, time: Duration) -> Self {
         let budget = Budget {
             used: Traffic::default(),
@@ -172,7 +172,7 @@ impl Client {
         }
     }
 
-    /// The same, without a budget.
+    /// A client without limits for a question.
     pub(super) fn without_budget(&self) -> Self {
         Self {
             budget: None,
@@ -180,19 +180,19 @@ impl Client {
         }
     }
 
-    /// Moves the deadline, where there is one.
-    pub(super) fn put_off(&self, by: Duration) {
+    /// Extends the deadline of the question, if there is one.
+    pub(super) fn extend_deadline(&self, by: Duration) {
         if let Some(budget) = &self.budget {
             *lock(&budget.deadline) += by;
         }
     }
 
-    /// What was sent: for the question, where there is a budget, or in all.
+    /// The counters of the question, or of all requests without one.
     pub(super) fn traffic(&self) -> &Traffic {
         (self.budget.as_ref()).map_or(&self.all, |budget| &budget.used)
     }
 
-    /// Counts a request, if there may be one more.
+    /// Counts a request; an error if the budget is spent.
     fn spend(&self) -> Result<()> {
         self.all.requests.fetch_add(1, Ordering::Relaxed);
         if let Some(budget) = &self.budget {
@@ -209,7 +209,7 @@ impl Client {
         Ok(())
     }
 
-    /// When a request that begins now must have come to its end.
+    /// The deadline of a request that starts now.
     fn deadline(&self, limit: Option<Duration>) -> Result<Instant> {
         let limit = limit.map_or(self.total, |limit| limit.min(self.total));
         let deadline = Instant::now() + limit;
@@ -234,7 +234,7 @@ impl Client {
             rows: Vec::new(),
             cut: false,
         };
-        let most = self.each_row(query, |variables, row| {
+        let max_rows = self.each_row(query, |variables, row| {
             if reply.variables.is_empty() {
                 reply.variables = variables.to_vec();
             }
@@ -246,24 +246,24 @@ impl Client {
             reply.rows.push(row);
             Ok(true)
         })?;
-        reply.cut |= most.is_some_and(|most| reply.rows.len() >= most);
+        reply.cut |= max_rows.is_some_and(|max_rows| reply.rows.len() >= max_rows);
         Ok(reply)
     }
 
     /// Calls `each` with the variables and each row until it returns false. Gives the number of
-    /// rows at which the service says that it cuts.
+    /// rows at which the service says that it truncates.
     pub(super) fn each_row(
         &self,
         query: &str,
         mut each: impl FnMut(&[String], Vec<Option<Term>>) -> Result<bool>,
     ) -> Result<Option<usize>> {
         let response = self.send(query, RESULTS)?;
-        // Virtuoso cuts without being asked, and says so
-        let most = (response.headers().get("x-sparql-maxrows"))
+        // Virtuoso truncates results and says so in this header
+        let max_rows = (response.headers().get("x-sparql-maxrows"))
             .and_then(|value| value.to_str().ok()?.parse().ok());
         match self.results(response)? {
             ReaderQueryResultsParserOutput::Boolean(_) => {
-                Err(self.bad_reply("it answered yes or no where rows were asked for"))
+                Err(self.bad_reply("it sent a boolean instead of rows"))
             }
             ReaderQueryResultsParserOutput::Solutions(solutions) => {
                 let variables: Vec<String> = (solutions.variables().iter())
@@ -275,7 +275,7 @@ impl Client {
                         break;
                     }
                 }
-                Ok(most)
+                Ok(max_rows)
             }
         }
     }
@@ -286,12 +286,12 @@ impl Client {
         match self.results(response)? {
             ReaderQueryResultsParserOutput::Boolean(answer) => Ok(answer),
             ReaderQueryResultsParserOutput::Solutions(_) => {
-                Err(self.bad_reply("it sent rows where yes or no was asked for"))
+                Err(self.bad_reply("it sent rows instead of a boolean"))
             }
         }
     }
 
-    /// The parser of a reply's rows, whatever of the two formats it has.
+    /// A parser for the reply's format, JSON or XML.
     pub(super) fn results(
         &self,
         response: Response<Body>,
@@ -309,9 +309,9 @@ impl Client {
             .map_err(|e| self.broken(&e))
     }
 
-    /// A reply's bytes, as many as it may have.
+    /// The body of a reply, limited in size.
     pub(super) fn limited(&self, response: Response<Body>) -> impl Read + use<> {
-        Limited {
+        LimitedBody {
             inner: response.into_body().into_reader(),
             left: self.max_bytes,
         }
@@ -322,17 +322,17 @@ impl Client {
             "text/html" => {
                 self.bad_reply("it sent a web page: the address may be that of a query form")
             }
-            "" => self.bad_reply("it does not say what it sent"),
-            kind => self.bad_reply(&format!("it sent `{kind}`, which is no SPARQL result")),
+            "" => self.bad_reply("its response has no content type"),
+            kind => self.bad_reply(&format!("it sent `{kind}`, which is not a SPARQL result")),
         }
     }
 
-    /// Sends a query, again and again where that may help.
+    /// Sends a query, with retries.
     pub(super) fn send(&self, query: &str, accept: &str) -> Result<Response<Body>> {
         self.send_within(query, accept, None)
     }
 
-    /// The same, where the whole reply must have come within `limit`, if that is sooner.
+    /// Sends a query whose whole reply must arrive within `limit`.
     pub(super) fn send_within(
         &self,
         query: &str,
@@ -360,16 +360,16 @@ impl Client {
                 self.spend()?;
             }
             let left = deadline.saturating_duration_since(Instant::now());
-            let (error, asked) = match self.send_once(query, accept, left) {
+            let (error, requested_wait) = match self.send_once(query, accept, left) {
                 Ok(response) if response.status().is_success() => return Ok(response),
                 Ok(response) => {
                     let status = response.status().as_u16();
-                    let asked = retry_after(&response);
+                    let requested_wait = retry_after(&response);
                     let error = self.refusal(response);
                     if status != 429 && !matches!(status, 502..=504) {
                         return Err(error);
                     }
-                    (error, asked)
+                    (error, requested_wait)
                 }
                 Err(ureq::Error::Timeout(_)) => {
                     self.deadline(limit)?;
@@ -385,14 +385,14 @@ impl Client {
                     if !matches!(e, ureq::Error::Io(_) | ureq::Error::ConnectionFailed) {
                         return Err(error);
                     }
-                    // certificates that fail come as input and output too, and fail again
+                    // certificate errors are I/O errors too, and a retry does not help
                     if matches!(&e, ureq::Error::Io(io) if is_tls(io)) {
                         return Err(error);
                     }
                     (error, None)
                 }
             };
-            let pause = asked.unwrap_or(wait);
+            let pause = requested_wait.unwrap_or(wait);
             let in_time = Instant::now() + pause < deadline;
             if attempt >= self.retries || pause > self.max_wait || !in_time {
                 return Err(error);
@@ -400,7 +400,7 @@ impl Client {
             std::thread::sleep(pause);
             wait = (wait * 2).min(self.max_wait);
         }
-        unreachable!("the loop above has no end but its returns")
+        unreachable!("the loop only ends by returning")
     }
 
     fn send_once(
@@ -441,18 +441,18 @@ impl Client {
     fn unreachable(&self, reason: &str) -> Error {
         Error::ServiceUnreachable {
             url: self.url.clone(),
-            reason: self.told(reason),
+            reason: self.redacted(reason),
         }
     }
 
     pub(super) fn bad_reply(&self, reason: &str) -> Error {
         Error::BadReply {
             url: self.url.clone(),
-            reason: self.told(reason),
+            reason: self.redacted(reason),
         }
     }
 
-    /// What the parser of results met.
+    /// The error for a reply that cannot be parsed.
     pub(super) fn broken(&self, error: &dyn std::error::Error) -> Error {
         let mut text = error.to_string();
         let mut cause = error.source();
@@ -474,11 +474,11 @@ impl Client {
             let limit = self.max_bytes;
             return self.bad_reply(&format!("it sent more than {limit} bytes"));
         }
-        self.bad_reply(&format!("what it sent breaks off or is no result: {text}"))
+        self.bad_reply(&format!("the response is truncated or malformed: {text}"))
     }
 
-    /// A short text on one line, without secrets.
-    fn told(&self, text: &str) -> String {
+    /// A message on one line, shortened and without secrets.
+    fn redacted(&self, text: &str) -> String {
         let mut text = text.to_owned();
         for (_, Secret(value)) in &self.headers {
             let bare = value
@@ -491,24 +491,24 @@ impl Client {
             }
         }
         let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        match line.char_indices().nth(MAX_TOLD) {
+        match line.char_indices().nth(MAX_MESSAGE) {
             Some((end, _)) => format!("{}…", &line[..end]),
             None => line,
         }
     }
 
-    /// The error that a reply with another status than 200 tells.
+    /// The error for a reply with an error status.
     fn refusal(&self, response: Response<Body>) -> Error {
         let status = response.status().as_u16();
         let is_page = content_type(&response) == "text/html";
         let mut bytes = Vec::new();
         let reader = response.into_body().into_reader();
-        // whatever can be read of it is told
+        // a partial message is better than none
         let _ = reader.take(16_384).read_to_end(&mut bytes);
         let text = String::from_utf8_lossy(&bytes);
         let reason = match is_page {
             true => "it sent a web page".to_owned(),
-            false => self.told(&text),
+            false => self.redacted(&text),
         };
         Error::ServiceRefused {
             url: self.url.clone(),
@@ -518,24 +518,24 @@ impl Client {
     }
 }
 
-const ENDLESS: &str = "the reply has no end";
+const ENDLESS: &str = "the reply is too long";
 
 const TOO_SLOW: &str = "it did not send a whole reply in time";
 
-const TOO_LONG: &str = "a term of it has many megabytes";
+const TOO_LONG: &str = "it contains a term of many megabytes";
 
 /// Whether a reply could not be read because of one term in it.
 pub(super) fn is_too_long(error: &Error) -> bool {
     matches!(error, Error::BadReply { reason, .. } if reason == TOO_LONG)
 }
 
-/// A reader that fails where a reply is longer than it may be.
-struct Limited<R> {
+/// A reader that fails when a reply is too long.
+struct LimitedBody<R> {
     inner: R,
     left: u64,
 }
 
-impl<R: Read> Read for Limited<R> {
+impl<R: Read> Read for LimitedBody<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(buffer)?;
         self.left = (self.left)

@@ -9,10 +9,10 @@ use super::{LONGEST_LABEL, Service, summary};
 use crate::error::{Error, Result};
 use crate::load::{Input, LoadOptions, LoadProgress, load};
 
-/// Rows of one request.
+/// Rows per request (guess).
 const PAGE: usize = 500_000;
 
-/// What was streamed.
+/// Counts of a label index.
 #[derive(Clone, Debug)]
 pub struct LabelReport {
     /// Labels and aliases.
@@ -28,7 +28,7 @@ pub struct LabelReport {
 }
 
 /// Streams all labels and aliases of a service into a graph folder, and writes `service.toml` into
-/// it, by which the service is opened with the index. `tell` hears of labels that were read.
+/// it, which opens the service with the index. `on_progress` gets the number of labels so far.
 ///
 /// Labels are read predicate by predicate and page by page, in the language of the configuration
 /// or in none; they go to the disk as they come.
@@ -37,7 +37,7 @@ pub fn index_labels(
     out: &Path,
     memory: usize,
     replace: bool,
-    tell: &(dyn Fn(u64) + Sync),
+    on_progress: &(dyn Fn(u64) + Sync),
     progress: &(dyn Fn(LoadProgress) + Sync),
 ) -> Result<LabelReport> {
     config.index = None;
@@ -48,12 +48,12 @@ pub fn index_labels(
     std::fs::create_dir_all(parent).map_err(Error::io("create", parent))?;
     let name = out.file_name().unwrap_or_default().to_string_lossy();
     let file = parent.join(format!(".{name}.labels.nt"));
-    let written = write_labels(&service, &file, tell);
+    let written = write_labels(&service, &file, on_progress);
     let done = written.and_then(|labels| {
         if labels == 0 {
             return Err(Error::BadService {
                 name: service.config.url.clone(),
-                reason: "it gives no labels; name the predicates as `labels` in its file".into(),
+                reason: "it has no labels; set the label predicates as `labels` in its file".into(),
             });
         }
         let options = LoadOptions {
@@ -102,7 +102,7 @@ pub fn index_labels(
     })
 }
 
-fn write_labels(service: &Service, path: &Path, tell: &(dyn Fn(u64) + Sync)) -> Result<u64> {
+fn write_labels(service: &Service, path: &Path, on_progress: &(dyn Fn(u64) + Sync)) -> Result<u64> {
     let file = File::create(path).map_err(Error::io("create", path))?;
     let mut file = BufWriter::with_capacity(1 << 20, file);
     let mut labels = 0;
@@ -133,7 +133,7 @@ fn write_labels(service: &Service, path: &Path, tell: &(dyn Fn(u64) + Sync)) -> 
                 }
                 Ok(rows < PAGE)
             })?;
-            tell(labels);
+            on_progress(labels);
             offset += rows;
             // fewer than were asked for is the end, unless the service cuts before
             let page = most.map_or(PAGE, |most: usize| most.min(PAGE));

@@ -1,12 +1,11 @@
 //! A remote SPARQL 1.1 service as a [`Graph`]: Virtuoso, QLever, GraphDB, Neptune, Fuseki,
 //! Blazegraph, Oxigraph.
 //!
-//! Entities get numbers as they are met. Relations are all known from the start: they are given,
-//! or the service is asked for them once, so that methods can prepare what depends on them; a
-//! relation that comes later is seen when the service is opened again. Rows of many entities are
-//! fetched in one request ([`Adjacency::prefetch`]), labels of those that were met together too,
-//! and both are kept within a budget. A row that is longer than a reply may be is cut by the
-//! service.
+//! Entities get ids when they are first returned. All relations are known from the start: they are
+//! configured, or queried once, so that methods can prepare what depends on them; a new relation is
+//! seen when the service is opened again. Rows of many entities are fetched in one request
+//! ([`Adjacency::prefetch`]), and so are their labels; both are cached. A row that is longer than
+//! the limit of a reply is truncated by the service.
 //!
 //! With a label index (`wherefore index URL`) names are looked up in it and labels read from it,
 //! and the service is asked for triples alone. Entities of the index come first and in order of
@@ -49,16 +48,16 @@ use crate::key;
 use crate::names::normalise;
 use crate::shape::{is_unnamed_key, readable_key};
 use crate::store::Store;
-use fetch::{Part, RowCache};
+use fetch::{RowCache, RowPart};
 use http::Client;
-use search::Found;
+use search::LabelMatches;
 
 /// Terms longer than this are left out, in bytes: they are documents.
 const LONGEST_TERM: usize = 1 << 20;
-/// What is kept of a label, in bytes.
+/// Maximum bytes of a label; longer ones are truncated.
 const LONGEST_LABEL: usize = 4096;
 
-/// A SPARQL service, opened for reading. Clones share all that was fetched.
+/// A SPARQL service, opened for reading. Clones share the cache.
 #[derive(Clone, Debug)]
 pub struct Service {
     config: Arc<ServiceConfig>,
@@ -66,15 +65,15 @@ pub struct Service {
     /// The label index.
     names: Option<Arc<Store>>,
     relations: Arc<Relations>,
-    terms: Arc<RwLock<Terms>>,
+    terms: Arc<RwLock<InternedTerms>>,
     rows: Arc<Mutex<RowCache>>,
-    /// Triples that the service told of.
+    /// Triples that are known to be in the graph.
     stated: Arc<Mutex<HashSet<Triple>>>,
     /// Whether the service failed to count triples for an outline.
     counts_fail: Arc<AtomicBool>,
-    /// Labels as far as they were asked for; none where there is none.
+    /// Fetched labels; `None` for entities without one.
     labels: Arc<RwLock<HashMap<EntityId, Option<String>>>>,
-    found: Arc<Mutex<Found>>,
+    found: Arc<Mutex<LabelMatches>>,
     identity: Arc<str>,
 }
 
@@ -88,13 +87,14 @@ struct Relations {
 
 /// Terms that are not in the label index, numbered as they are met.
 #[derive(Debug, Default)]
-struct Terms {
+struct InternedTerms {
     first: usize,
     keys: Vec<Arc<[u8]>>,
     ids: HashMap<Arc<[u8]>, EntityId>,
 }
 
-/// A lock whose content is sound whatever panicked: every change to it is a single insertion.
+/// Locks a mutex and ignores poisoning: every change is a single insertion, so the content is
+/// valid.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -114,9 +114,9 @@ impl Service {
         let mut service = Self {
             identity: format!("{} {graph} {index}", config.url).into(),
             relations: Arc::default(),
-            terms: Arc::new(RwLock::new(Terms {
+            terms: Arc::new(RwLock::new(InternedTerms {
                 first,
-                ..Terms::default()
+                ..InternedTerms::default()
             })),
             rows: Arc::new(Mutex::new(RowCache::new(config.limits.cached_edges))),
             stated: Arc::default(),
@@ -142,18 +142,18 @@ impl Service {
         }
     }
 
-    /// Does what is done once, and for all questions.
+    /// Runs work that is done once for all questions and not charged to one.
     pub fn outside_budget<T>(&self, work: impl FnOnce(&Self) -> T) -> T {
-        let begun = Instant::now();
+        let start = Instant::now();
         let done = work(&Self {
             client: self.client.without_budget(),
             ..self.clone()
         });
-        self.client.put_off(begun.elapsed());
+        self.client.extend_deadline(start.elapsed());
         done
     }
 
-    /// Where it is.
+    /// Its URL.
     pub fn url(&self) -> &str {
         &self.config.url
     }
@@ -164,7 +164,7 @@ impl Service {
         self.client.traffic().requests.load(Ordering::Relaxed)
     }
 
-    /// How often something waited for the service: requests side by side count once.
+    /// Sequential rounds of requests: concurrent requests count once.
     pub fn rounds(&self) -> u64 {
         self.client.traffic().rounds.load(Ordering::Relaxed)
     }
@@ -192,7 +192,7 @@ impl Service {
         Ok(bytes.into())
     }
 
-    /// The number of a term, a new one if it has none yet.
+    /// The id of a term, a new one if it has none yet.
     fn intern(&self, key: &[u8]) -> Result<EntityId> {
         if let Some(names) = &self.names
             && let Some(known) = names.changes.find(&names.base, key)?
@@ -231,7 +231,9 @@ impl Service {
         {
             let labelled = names.changes.label(&names.base, entity)?.is_some();
             return match labelled {
-                true => Ok(Some(cut(names.entity_label(entity)?.into_owned()))),
+                true => Ok(Some(truncate_label(
+                    names.entity_label(entity)?.into_owned(),
+                ))),
                 false => Ok(None),
             };
         }
@@ -246,12 +248,12 @@ impl Service {
         Ok(known(&labels).flatten())
     }
 
-    /// Entities of the label index: their numbers are below this one.
+    /// Number of entities in the label index: their ids are below it.
     fn indexed(&self) -> usize {
         (self.names.as_ref()).map_or(0, |names| names.entity_bound())
     }
 
-    /// Whether the label of an entity, or that it has none, can be told without a request.
+    /// Whether the label of an entity, or its absence, is known without a request.
     fn knows_label(&self, entity: EntityId) -> Result<bool> {
         let labels = self.labels.read().unwrap_or_else(PoisonError::into_inner);
         Ok(entity.index() < self.indexed()
@@ -259,28 +261,30 @@ impl Service {
             || self.key(entity)?.first() != Some(&key::IRI))
     }
 
-    /// What an entity is called by its identity.
+    /// The display name of an entity from its identity.
     fn own_name(&self, entity: EntityId) -> Result<String> {
-        Ok(cut(readable_key(&self.key(entity)?).unwrap_or_default()))
+        Ok(truncate_label(
+            readable_key(&self.key(entity)?).unwrap_or_default(),
+        ))
     }
 
-    /// Whether the identity of an entity tells people what it is; most do.
+    /// Whether the identity of an entity is readable; most are.
     fn names_itself(&self, entity: EntityId) -> Result<bool> {
         Ok(!is_unnamed_key(&self.key(entity)?))
     }
 
     fn row(&self, entity: EntityId, outgoing: bool) -> Result<Arc<[Edge]>> {
-        if let Some(row) = lock(&self.rows).get(entity, outgoing, Part::Row) {
+        if let Some(row) = lock(&self.rows).get(entity, outgoing, RowPart::Row) {
             return Ok(row.edges);
         }
         self.fetch_rows(&[entity], &[outgoing])?;
-        let kept = lock(&self.rows).get(entity, outgoing, Part::Row);
+        let kept = lock(&self.rows).get(entity, outgoing, RowPart::Row);
         Ok(kept.map_or_else(|| Vec::new().into(), |row| row.edges))
     }
 }
 
-/// A label's beginning.
-fn cut(mut label: String) -> String {
+/// Shortens a long label.
+fn truncate_label(mut label: String) -> String {
     if label.len() > LONGEST_LABEL {
         let mut end = LONGEST_LABEL;
         while !label.is_char_boundary(end) {
@@ -315,7 +319,7 @@ impl Adjacency for Service {
         Ok(self.row(entity, true)?.len() + self.row(entity, false)?.len())
     }
 
-    /// A hub that was cut does not show all its triples: the service is asked.
+    /// The row of a hub may be truncated: then the service is queried.
     fn contains(&self, triple: Triple) -> Result<bool> {
         let bound = self.entity_bound();
         if triple.head.index() >= bound || triple.tail.index() >= bound {
@@ -332,7 +336,7 @@ impl Adjacency for Service {
             (triple.head, true, triple.tail),
             (triple.tail, false, triple.head),
         ] {
-            if let Some(row) = lock(&self.rows).get(row, outgoing, Part::Row) {
+            if let Some(row) = lock(&self.rows).get(row, outgoing, RowPart::Row) {
                 let is_in = row.edges.binary_search(&edge(other)).is_ok();
                 if is_in || !row.cut {
                     return Ok(is_in);
@@ -381,7 +385,7 @@ impl Graph for Service {
 
     fn entity_term(&self, entity: EntityId) -> Result<Term> {
         key::decode(&self.key(entity)?)
-            .ok_or_else(|| self.client.bad_reply("it sent a term that makes no sense"))
+            .ok_or_else(|| self.client.bad_reply("it sent an invalid term"))
     }
 
     fn relation_term(&self, relation: RelationId) -> Result<Term> {
@@ -397,14 +401,14 @@ impl Graph for Service {
         Ok(self.names_itself(entity)? || self.label(entity)?.is_some())
     }
 
-    fn entities_named(&self, name: &str, how: NameMatch) -> Result<Vec<EntityId>> {
+    fn entities_named(&self, name: &str, matching: NameMatch) -> Result<Vec<EntityId>> {
         let mut found = Vec::new();
         if let Some(entity) = self.find_iri(name)? {
             found.push(entity);
         }
         match &self.names {
-            Some(names) => found.extend(self.of_index(names.entities_named(name, how)?)?),
-            None => found.extend(self.search_name(name, how)?),
+            Some(names) => found.extend(self.of_index(names.entities_named(name, matching)?)?),
+            None => found.extend(self.search_name(name, matching)?),
         }
         found.sort_unstable();
         found.dedup();

@@ -1,6 +1,6 @@
-//! What a client's query may say at a service, which answers it with the operator's credentials.
+//! Which queries of a client are sent to a service, with the operator's credentials.
 //!
-//! A query is parsed here, looked through, and written anew; the client's own text is never sent.
+//! A query is parsed, checked and serialised again; the client's own text is never sent.
 //! It may read the one graph that was configured, and nothing else:
 //!
 //! | refused | because it |
@@ -43,17 +43,17 @@ const CODE: [&str; 4] = ["bif:", "sql:", "java:", "javascript:"];
 /// Virtuoso's predicates that search full text.
 const FULL_TEXT: [&str; 3] = ["bif:contains", "bif:xcontains", "bif:xpath_contains"];
 
-/// What may be asked of a service.
+/// The queries that may be sent to a service.
 pub(super) struct Permit<'a> {
     /// The one graph; the service's default one if there is none.
     pub(super) graph: Option<&'a str>,
-    /// Prefixes that need no declaration, beside the usual ones.
+    /// Prefixes that need no declaration, beside the predefined ones.
     pub(super) prefixes: &'a BTreeMap<String, String>,
-    /// Most rows of a `SELECT`.
+    /// Maximum rows of a `SELECT`.
     pub(super) rows: Option<usize>,
 }
 
-/// A query that only reads, as it is sent.
+/// A read-only query to be sent.
 #[derive(Debug)]
 pub(super) struct Permitted {
     pub(super) text: String,
@@ -62,7 +62,7 @@ pub(super) struct Permitted {
 }
 
 impl Permit<'_> {
-    /// The query as it may be sent; an error that says what stands against it.
+    /// Checks a query; an error says why it is refused.
     pub(super) fn grant(&self, text: &str) -> Result<Permitted> {
         guard::check(text)?;
         // the parser recurses as deep as the query nests
@@ -81,15 +81,15 @@ impl Permit<'_> {
         let mut query = self.parsed(text)?;
         self.look_through(&mut query)?;
         if let (Query::Select { pattern, .. }, Some(rows)) = (&mut query, self.rows) {
-            // one more than is shown tells whether there are more
+            // one row more than is shown, to know whether there are more
             limit(pattern, rows.saturating_add(1));
         }
         let text = print(&query);
-        // what is sent is what was looked through, and no slip in writing it changes that
+        // parse the serialised text again, in case the serialiser has changed its meaning
         let mut sent = SparqlParser::new().parse_query(&text).map_err(|error| {
             refused(
-                format!("it could not be written anew: {error}"),
-                Some("write it in another way"),
+                format!("it cannot be serialised: {error}"),
+                Some("rewrite the query"),
             )
         })?;
         self.look_through(&mut sent)?;
@@ -101,21 +101,21 @@ impl Permit<'_> {
 
     fn parsed(&self, text: &str) -> Result<Query> {
         let mut parser = SparqlParser::new();
-        let usual = PREFIXES.iter().filter(|(prefix, _)| !prefix.is_empty());
+        let predefined = PREFIXES.iter().filter(|(prefix, _)| !prefix.is_empty());
         let own = self.prefixes.iter().map(|(p, iri)| (&**p, &**iri));
-        for (prefix, iri) in usual.copied().chain(own) {
+        for (prefix, iri) in predefined.copied().chain(own) {
             parser = parser
                 .with_prefix(prefix, iri)
                 .map_err(|error| Error::BadService {
                     name: iri.to_owned(),
-                    reason: format!("the prefix `{prefix}` stands for no IRI: {error}"),
+                    reason: format!("the prefix `{prefix}` is not an IRI: {error}"),
                 })?;
         }
         parser.parse_query(text).map_err(|error| {
             if guard::is_update(text) {
                 return refused(
-                    "it is an update, and a service is only read".into(),
-                    Some("change the service's data where it lies"),
+                    "updates are not supported; the service is read-only".into(),
+                    Some("change the data at the service itself"),
                 );
             }
             if guard::first_word(text).is_some_and(|word| word.eq_ignore_ascii_case("DEFINE")) {
@@ -128,7 +128,7 @@ impl Permit<'_> {
             let message = error.to_string();
             if message.contains("Prefix not found") {
                 return refused(
-                    "it uses a prefix that nobody declared".into(),
+                    "it uses an undeclared prefix".into(),
                     Some("begin it with `PREFIX name: <IRI>`, or add the prefix to `[prefixes]` in the service's file"),
                 );
             }
@@ -141,8 +141,8 @@ impl Permit<'_> {
     fn look_through(&self, query: &mut Query) -> Result<()> {
         if query.dataset().is_some() {
             return Err(refused(
-                "`FROM` names another graph, and a query sees the one that was opened".into(),
-                Some("leave `FROM` out; `graph` in the service's file says which graph is read"),
+                "`FROM` is not supported; a query reads the opened graph".into(),
+                Some("remove `FROM`; `graph` in the service's file sets the graph"),
             ));
         }
         let (Query::Select { pattern, .. }
@@ -158,10 +158,8 @@ impl Permit<'_> {
             let same = matches!(name, NamedNodePattern::NamedNode(iri) if Some(iri.as_str()) == self.graph);
             if !same {
                 return Err(refused(
-                    "`GRAPH` reads another graph than the one that was opened".into(),
-                    Some(
-                        "leave `GRAPH` out; `graph` in the service's file says which graph is read",
-                    ),
+                    "`GRAPH` is not supported for other graphs than the opened one".into(),
+                    Some("remove `GRAPH`; `graph` in the service's file sets the graph"),
                 ));
             }
             *pattern = std::mem::take(&mut **inner);
@@ -170,8 +168,8 @@ impl Permit<'_> {
         match pattern {
             P::Graph { .. } => Ok(()),
             P::Service { .. } => Err(refused(
-                "`SERVICE` would ask another server, and that is off".into(),
-                Some("ask the other server itself, or load its triples into a graph"),
+                "`SERVICE` is not supported".into(),
+                Some("query the other server directly, or load its triples into a graph"),
             )),
             P::Bgp { patterns } => patterns.iter().try_for_each(triple),
             P::Path { path, .. } => predicates(path),
@@ -283,9 +281,9 @@ fn is_pure(iri: &NamedNode) -> bool {
 
 fn unknown_function(iri: &NamedNode) -> Error {
     refused(
-        format!("the function {iri} is the service's own, and nobody knows what it does"),
+        format!("the function {iri} is specific to the service and not allowed"),
         Some(
-            "functions are those of SPARQL 1.1, casts to XSD types, GeoSPARQL's and XPath's `math`",
+            "the functions of SPARQL 1.1, casts to XSD types, GeoSPARQL and XPath's `math` are allowed",
         ),
     )
 }
@@ -320,8 +318,8 @@ fn predicate(iri: &NamedNode) -> Result<()> {
     });
     if is_code && !FULL_TEXT.contains(&text) {
         return Err(refused(
-            format!("the predicate {iri} runs code of the service"),
-            Some("ask for triples, or search full text with `bif:contains`"),
+            format!("the predicate {iri} runs code of the service and is not allowed"),
+            Some("use triple patterns, or full-text search with `bif:contains`"),
         ));
     }
     Ok(())
@@ -363,7 +361,7 @@ mod tests {
 
     fn reason(text: &str) -> String {
         let error = grant_of(Some("http://g/"), None, text).unwrap_err();
-        // what does not parse goes nowhere either
+        // a query with a syntax error is not sent either
         if !matches!(error, Error::SparqlSyntax(_)) {
             assert!(matches!(error, Error::SparqlRefused { .. }), "{error}");
             assert!(error.hint().is_some(), "{error}");
@@ -395,7 +393,7 @@ mod tests {
                 "ASK { GRAPH <http://g/> { X } }",
             ] {
                 let text = reason(&query.replace('X', inner));
-                let refused = ["`SERVICE`", "`GRAPH`", "does not parse"];
+                let refused = ["`SERVICE`", "`GRAPH`", "syntax error"];
                 assert!(refused.iter().any(|words| text.contains(words)), "{text}");
             }
         }
@@ -443,7 +441,7 @@ mod tests {
             "ASK { ?s !(<bif:x>|^<http://a/b>) ?o }",
         ] {
             let text = reason(text);
-            let refused = ["the function", "the predicate", "does not parse"];
+            let refused = ["the function", "the predicate", "syntax error"];
             assert!(refused.iter().any(|words| text.contains(words)), "{text}");
         }
         for text in [

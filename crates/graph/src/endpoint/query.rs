@@ -1,4 +1,4 @@
-//! SPARQL of the user, run at the service.
+//! Running a user's SPARQL query at the service.
 
 use std::io::Write;
 
@@ -91,7 +91,7 @@ impl Service {
         let known = PREFIXES.iter().copied().filter(|(p, _)| !p.is_empty());
         let known = known.filter(|(p, _)| !self.config.prefixes.contains_key(*p));
         for (prefix, iri) in own.chain(known) {
-            // a prefix that the query does not use may be one that the service does not like
+            // some services refuse certain prefixes: declare only those that the query uses
             if text.contains(&format!("{prefix}:")) && !declares(text, prefix) {
                 query += &format!("PREFIX {prefix}: <{iri}>\n");
             }

@@ -1,4 +1,4 @@
-//! Names at a service: which entities are called so.
+//! Searching entities by name at a service.
 //!
 //! A service's full text gives labels that hold all words of a name; those that are the name, in
 //! normal form, count. Of a name of common words the shortest labels come first, and the name
@@ -12,20 +12,20 @@ use crate::graph::{Adjacency, EntityId, NameMatch};
 use crate::key;
 use crate::names::normalise;
 
-/// Names in one request.
+/// Names per request (guess).
 const NAMES: usize = 12;
-/// Labels that are looked at for each.
+/// Labels that are compared for each name (guess).
 const LABELS_EACH: usize = 40;
-/// Names that are remembered.
+/// Names in the cache (guess).
 const REMEMBERED: usize = 200_000;
-/// A name is no longer than this, in words.
+/// Maximum words of a name (guess).
 const MOST_WORDS: usize = 12;
 
-/// What names were found to mean, by normal form.
-pub(super) type Found = HashMap<String, Vec<(String, EntityId)>>;
+/// Labels and entities found for names, by normal form.
+pub(super) type LabelMatches = HashMap<String, Vec<(String, EntityId)>>;
 
 impl Service {
-    /// The entity with this IRI, where the graph speaks of it.
+    /// The entity with this IRI, if it has triples.
     pub(super) fn find_iri(&self, name: &str) -> Result<Option<EntityId>> {
         let (true, Ok(node)) = (name.contains(':'), oxrdf::NamedNode::new(name)) else {
             return Ok(None);
@@ -52,14 +52,14 @@ impl Service {
             .collect())
     }
 
-    pub(super) fn search_name(&self, name: &str, how: NameMatch) -> Result<Vec<EntityId>> {
+    pub(super) fn search_name(&self, name: &str, matching: NameMatch) -> Result<Vec<EntityId>> {
         self.search_names(&[name])?;
         let found = lock(&self.found);
         let all = found
             .get(&normalise(name))
             .map(Vec::as_slice)
             .unwrap_or_default();
-        let fits = |label: &str| how == NameMatch::Normalised || label == name;
+        let fits = |label: &str| matching == NameMatch::Normalised || label == name;
         Ok(all
             .iter()
             .filter(|(label, _)| fits(label))
@@ -67,7 +67,7 @@ impl Service {
             .collect())
     }
 
-    /// Looks for many names at once, and remembers what they mean.
+    /// Searches many names at once and caches the results.
     pub(super) fn search_names(&self, names: &[&str]) -> Result<()> {
         let mut wanted: Vec<(String, &str)> = Vec::new();
         {
@@ -105,7 +105,7 @@ impl Service {
                 format!("SELECT ?e ?l WHERE {{ {} }}", parts.join(" UNION "))
             }
         };
-        let mut found: Found = (chunk.iter())
+        let mut found: LabelMatches = (chunk.iter())
             .map(|(normal, _)| (normal.clone(), Vec::new()))
             .collect();
         for (label, entity) in self.labelled(&query, chunk.len() * LABELS_EACH * 2)? {
@@ -139,7 +139,7 @@ impl Service {
         Ok(found.into_iter().take(limit).map(|(_, e)| e).collect())
     }
 
-    /// Labels with what they name.
+    /// Labels and the entities that they belong to.
     fn labelled(&self, query: &str, most: usize) -> Result<Vec<(String, EntityId)>> {
         let mut found = Vec::new();
         for row in self.client.select(query, most)?.rows {

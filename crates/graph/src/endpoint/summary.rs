@@ -1,9 +1,9 @@
 //! What a service counts for us: how often each relation occurs, what classes there are, and
 //! between which of them a relation stands.
 //!
-//! A relation is told by its first triples: reading all of them is a burden on other people's
-//! machines. With a label index the counts lie beside it (`summary.json`), and the service is not
-//! asked again until `wherefore index` makes the index anew.
+//! A relation is summarised by its first triples, because reading all of them is a burden on a
+//! public service. With a label index the counts are stored beside it (`summary.json`), and the
+//! service is not queried again until `wherefore index` rebuilds the index.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -15,19 +15,20 @@ use serde::{Deserialize, Serialize};
 
 use super::{Service, lock};
 use crate::error::{Error, Result};
+use crate::file::atomic_write;
 use crate::graph::{EntityId, RelationId, Term};
 use crate::key;
 
-/// Triples of a relation whose tails are looked at.
+/// Triples per relation whose tails are sampled (guess).
 const TAILS_OF: usize = 100;
-/// Relations that are told so, those with the most triples, and classes.
-const MOST_RELATIONS: usize = 400;
+/// Relations that are summarised, those with the most triples, and classes (guesses).
+const MAX_RELATIONS: usize = 400;
 const CLASSES_READ: usize = 200;
-/// Things of a class that are looked at.
+/// Instances per class that are sampled (guess).
 const THINGS_OF: u64 = 40;
-/// Classes that are listed.
-const MOST_CLASSES: usize = 20_000;
-/// The longest file of counts that is read, in bytes.
+/// Classes that are listed (guess).
+const MAX_CLASSES: usize = 20_000;
+/// Maximum bytes of the summary file.
 const LONGEST_FILE: u64 = 64 << 20;
 /// The file beside a label index.
 pub(super) const FILE: &str = "summary.json";
@@ -70,11 +71,11 @@ pub struct RelationSummary {
     /// Tails of the first of them, as N-Triples writes them.
     pub tails: Vec<String>,
     /// Classes of head and tail, by their IRIs, with how many of the first triples join such.
-    pub joined: Vec<Joined>,
+    pub joined: Vec<ClassPair>,
 }
 
 /// Classes of head and tail, where these have some, and a number of triples.
-type Joined = (Option<String>, Option<String>, u64);
+type ClassPair = (Option<String>, Option<String>, u64);
 
 impl Summary {
     /// Triples of a relation whose classes are looked at.
@@ -85,8 +86,8 @@ impl Service {
     /// Counts classes and relations, or reads what was counted before; `typed_by` are the
     /// relations that join a thing to its class, `today` is kept as its date.
     pub fn summary(&self, typed_by: &[RelationId], today: &str) -> Result<Summary> {
-        let kept = self.summary_file();
-        if let Some(summary) = kept.as_deref().map(read).transpose()?.flatten() {
+        let file = self.summary_file();
+        if let Some(summary) = file.as_deref().map(read).transpose()?.flatten() {
             return Ok(summary);
         }
         let missed = AtomicBool::new(false);
@@ -96,7 +97,7 @@ impl Service {
             date: today.to_owned(),
             ..counted
         };
-        if let Some(path) = kept.filter(|_| !missed.load(Ordering::Relaxed)) {
+        if let Some(path) = file.filter(|_| !missed.load(Ordering::Relaxed)) {
             // who may only read the index counts each time
             let _ = write(&path, &summary);
         }
@@ -129,11 +130,12 @@ impl Service {
             let relation = RelationId(*id as u32);
             !self.relations.naming.contains(&relation) && !typed_by.contains(&relation)
         };
-        let mut told: Vec<usize> = (0..self.relations.iris.len()).filter(says).collect();
-        told.sort_by_key(|&id| std::cmp::Reverse(counts.get(self.relations.iris[id].as_str())));
-        told.truncate(MOST_RELATIONS);
+        let mut summarised: Vec<usize> = (0..self.relations.iris.len()).filter(says).collect();
+        summarised
+            .sort_by_key(|&id| std::cmp::Reverse(counts.get(self.relations.iris[id].as_str())));
+        summarised.truncate(MAX_RELATIONS);
         let found = Mutex::new(BTreeMap::new());
-        self.each_task(&told, |&id| {
+        self.each_task(&summarised, |&id| {
             let iri = &self.relations.iris[id];
             let summary = RelationSummary {
                 triples: None,
@@ -221,9 +223,9 @@ impl Service {
     fn count_classes(&self, relation: &str, missed: &AtomicBool) -> Result<Vec<(String, u64)>> {
         let query = format!(
             "SELECT ?c (COUNT(*) AS ?n) WHERE {{ ?s <{relation}> ?c FILTER(isIRI(?c)) }} \
-             GROUP BY ?c LIMIT {MOST_CLASSES}"
+             GROUP BY ?c LIMIT {MAX_CLASSES}"
         );
-        let rows = self.counted(&query, MOST_CLASSES, missed)?;
+        let rows = self.counted(&query, MAX_CLASSES, missed)?;
         Ok(each(rows).collect())
     }
 
@@ -232,7 +234,7 @@ impl Service {
         relation: &str,
         types: &[&str],
         missed: &AtomicBool,
-    ) -> Result<Vec<Joined>> {
+    ) -> Result<Vec<ClassPair>> {
         let query = format!(
             "SELECT ?a ?b (COUNT(*) AS ?n) WHERE {{ \
              {{ SELECT ?s ?o WHERE {{ ?s <{relation}> ?o FILTER(!isBlank(?s) && !isBlank(?o)) }} LIMIT {} }} \
@@ -262,8 +264,8 @@ impl Service {
 
     /// Rows whose last column is a number and whose others are IRIs or nothing. A service that
     /// says that it was asked for too much, or does not answer in time, has none.
-    fn counted(&self, query: &str, most: usize, missed: &AtomicBool) -> Result<Vec<Counted>> {
-        let reply = match self.client.select(query, most) {
+    fn counted(&self, query: &str, limit: usize, missed: &AtomicBool) -> Result<Vec<CountRow>> {
+        let reply = match self.client.select(query, limit) {
             // silent or busy: another time it may say
             Err(
                 Error::ServiceUnreachable { .. }
@@ -285,7 +287,7 @@ impl Service {
                 continue;
             };
             let Ok(n) = n.value().parse::<u64>() else {
-                return Err(self.client.bad_reply("a count is no number"));
+                return Err(self.client.bad_reply("a count is not a number"));
             };
             let iri = |term: Option<oxrdf::Term>| match term {
                 Some(oxrdf::Term::NamedNode(node)) => Some(node.into_string()),
@@ -298,10 +300,10 @@ impl Service {
 }
 
 /// A row of IRIs, where it has some, and its number.
-type Counted = (Vec<Option<String>>, u64);
+type CountRow = (Vec<Option<String>>, u64);
 
 /// Rows of one IRI.
-fn each(rows: Vec<Counted>) -> impl Iterator<Item = (String, u64)> {
+fn each(rows: Vec<CountRow>) -> impl Iterator<Item = (String, u64)> {
     let rows = rows.into_iter();
     rows.filter_map(|(mut terms, n)| Some((terms.pop()??, n)))
 }
@@ -327,9 +329,8 @@ fn read(path: &Path) -> Result<Option<Summary>> {
 
 fn write(path: &Path, summary: &Summary) -> Result<()> {
     let text = serde_json::to_string(summary).unwrap_or_default();
-    let aside = path.with_extension(format!("json.{}", std::process::id()));
-    std::fs::write(&aside, text).map_err(Error::io("write", &aside))?;
-    std::fs::rename(&aside, path).map_err(Error::io("rename", &aside))
+    let temporary = path.with_extension(format!("json.{}", std::process::id()));
+    atomic_write(path, &temporary, text.as_bytes())
 }
 
 impl RelationSummary {

@@ -19,19 +19,19 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::config::{ServiceConfig, service_file};
+use super::config::ServiceConfig;
 use crate::error::{Error, Result};
 
 /// The longest file that is read, in bytes: lists of relations are long.
 const LONGEST_FILE: u64 = 64 << 20;
 
-/// How far the user agrees to what a service file says.
+/// Whether the user trusts a service file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Trust {
-    /// As far as it stands in the user's list.
+    /// Only if it is on the user's list.
     #[default]
     Recorded,
-    /// The user agrees now.
+    /// The user trusts it for this command.
     Given,
 }
 
@@ -99,7 +99,8 @@ impl TrustedServices {
         self.list.service.contains(found)
     }
 
-    /// Trusts the service file of a folder, or a service file, as it is now. Gives what it says.
+    /// Adds a service file, or that of a folder, with its current content. Returns its
+    /// configuration.
     pub fn trust(&mut self, name: &Path) -> Result<ServiceConfig> {
         let file = service_file(name).ok_or_else(|| Error::BadService {
             name: name.display().to_string(),
@@ -112,7 +113,7 @@ impl TrustedServices {
         Ok(config)
     }
 
-    /// Takes a folder or file off the list. False if it was not on it.
+    /// Removes a folder or file from the list. Returns whether it was listed.
     pub fn revoke(&mut self, name: &Path) -> Result<bool> {
         let file = service_file(name).unwrap_or_else(|| name.to_owned());
         let full = fs::canonicalize(&file).unwrap_or_else(|_| file.clone());
@@ -127,7 +128,7 @@ impl TrustedServices {
         Ok(gone)
     }
 
-    /// Writes the list aside and renames it into place. Nobody else can read or write it.
+    /// Replaces the list in one step. Only the user can read it.
     fn write(&self) -> Result<()> {
         let Some(path) = &self.path else {
             return Err(Error::BadTrustList {
@@ -141,17 +142,47 @@ impl TrustedServices {
             path: path.clone(),
             reason: e.to_string(),
         })?;
-        let aside = path.with_extension(format!("toml.{}", std::process::id()));
-        let mut file = crate::private::create_file(&aside)?;
+        let temporary = path.with_extension(format!("toml.{}", std::process::id()));
+        let mut file = crate::private::create_file(&temporary)?;
         file.write_all(text.as_bytes())
             .and_then(|()| file.sync_all())
-            .map_err(Error::io("write", &aside))?;
-        fs::rename(&aside, path).map_err(Error::io("rename", &aside))
+            .map_err(Error::io("write", &temporary))?;
+        fs::rename(&temporary, path).map_err(Error::io("rename", &temporary))
     }
 }
 
-/// Reads a service file that the user agrees to; an error that tells what the file wants if not.
-pub(super) fn read_trusted(file: &Path, trust: Trust) -> Result<ServiceConfig> {
+impl ServiceConfig {
+    /// The service with a name: a URL, a TOML file, or the folder of a label index. `None` if it is
+    /// none of these.
+    ///
+    /// # Errors
+    /// [`Error::Untrusted`] for a file that the user has not trusted: it may come from somebody
+    /// else. A URL needs no trust, because the user typed it and no secrets are sent.
+    pub fn named(name: &str, trust: Trust) -> Result<Option<Self>> {
+        // other schemes are refused when it is opened
+        if name.contains("://") {
+            return Ok(Some(Self::at(name)));
+        }
+        service_file(Path::new(name))
+            .map(|file| read_trusted(&file, trust))
+            .transpose()
+    }
+}
+
+/// The file that describes a service: the named file, or the one in a label index folder. `None` if
+/// the name is neither.
+fn service_file(name: &Path) -> Option<PathBuf> {
+    let inside = name.join("service.toml");
+    if name.extension().is_some_and(|e| e == "toml") && name.is_file() {
+        Some(name.to_owned())
+    } else {
+        // even a broken link there means that the folder is not a plain graph
+        inside.symlink_metadata().is_ok().then_some(inside)
+    }
+}
+
+/// Reads a trusted service file; an error with its host and variables if it is not trusted.
+fn read_trusted(file: &Path, trust: Trust) -> Result<ServiceConfig> {
     let (config, found) = read(file)?;
     if trust == Trust::Recorded && !TrustedServices::of_user()?.trusts(&found) {
         return Err(Error::Untrusted {
@@ -235,6 +266,15 @@ mod tests {
     }
 
     #[test]
+    fn every_url_is_a_service_and_never_shown_as_a_folder() {
+        let named = |name| ServiceConfig::named(name, Trust::Recorded).unwrap();
+        assert!(named("movies").is_none());
+        let error = named("ftp://me:hunter2@host").unwrap().resolved();
+        let error = error.unwrap_err().to_string();
+        assert!(!error.contains("hunter2"), "{error}");
+    }
+
+    #[test]
     fn a_list_that_does_not_parse_trusts_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().join("trusted.toml");
@@ -245,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_file_wants_is_told() {
+    fn the_host_and_variables_of_a_file_are_listed() {
         let text = "url = \"https://user@evil.example:99/x?y\"\nuser_env = \"A\"\n\
                     password_env = \"B\"\n[headers]\nx = \"${C}-${D}\"\n";
         let config = ServiceConfig::parsed(text.as_bytes(), Path::new("x.toml")).unwrap();

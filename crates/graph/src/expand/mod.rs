@@ -16,127 +16,15 @@
 //! relation as far as they reach, the lowest ids first. The result depends on nothing but the
 //! arguments, save where the time limit strikes.
 
+mod expansion;
 mod walk;
 
-use std::time::Duration;
-
-use serde::{Deserialize, Serialize};
+pub use expansion::{Cut, CutHub, Expanded, Expansion};
 
 use crate::error::Result;
-use crate::graph::{Adjacency, Direction, EntityId, RelationId};
-use crate::marks::{Marks, milliseconds};
+use crate::graph::{Adjacency, EntityId};
 use crate::subgraph::Subgraph;
-use walk::Walk;
-
-/// How far to go, and what may be taken.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Expansion {
-    /// Number of hops; more than 65,535 count as so many.
-    pub hops: usize,
-    /// Which way edges are followed.
-    pub direction: Direction,
-    /// Most edges taken of one entity in each direction.
-    pub max_fan_out: usize,
-    /// Most triples altogether; more than 2^29 count as so many.
-    pub max_triples: usize,
-    /// Most time; what was found until then is returned. In files: `time_limit_ms`.
-    #[serde(
-        rename = "time_limit_ms",
-        with = "milliseconds",
-        skip_serializing_if = "Option::is_none"
-    )]
-    pub time_limit: Option<Duration>,
-    /// Relations that are not followed and not taken, such as those that only give names.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub skip: Vec<RelationId>,
-}
-
-impl Default for Expansion {
-    fn default() -> Self {
-        Self {
-            hops: 2,
-            direction: Direction::Both,
-            max_fan_out: 10_000,
-            max_triples: 200_000,
-            time_limit: None,
-            skip: Vec::new(),
-        }
-    }
-}
-
-/// A neighbourhood.
-#[derive(Debug, Default)]
-pub struct Expanded {
-    /// Its entities, the seeds first (each once), then by distance; and its triples, each once.
-    pub subgraph: Subgraph,
-    /// Hops from the nearest seed, for each own entity of the subgraph. Where something was cut,
-    /// the hops of the way that was left.
-    pub distance: Vec<u16>,
-    /// What was left out.
-    pub cut: Cut,
-}
-
-/// What the limits left out of a neighbourhood.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Cut {
-    /// Entities that did not give all their edges.
-    pub hubs: Vec<CutHub>,
-    /// Entities near enough to be followed that were not followed at all.
-    pub unfollowed: usize,
-    /// Whether `max_triples` was too small.
-    pub out_of_triples: bool,
-    /// Whether the time limit struck.
-    pub out_of_time: bool,
-}
-
-/// An entity that did not give all its edges.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CutHub {
-    /// The entity, in the ids of the larger graph.
-    pub entity: EntityId,
-    /// How many edges it has in the directions followed.
-    pub edges: usize,
-    /// How many of them it gave. Others may have come from their other end.
-    pub taken: usize,
-}
-
-impl Cut {
-    /// Whether nothing was left out.
-    pub fn is_empty(&self) -> bool {
-        self.hubs.is_empty() && self.unfollowed == 0 && !self.out_of_triples && !self.out_of_time
-    }
-
-    /// What was left out, in sentences for the user; none if nothing was.
-    pub fn describe(&self) -> Vec<String> {
-        let mut notes = Vec::new();
-        if !self.hubs.is_empty() {
-            let edges: usize = self.hubs.iter().map(|hub| hub.edges).sum();
-            let taken: usize = self.hubs.iter().map(|hub| hub.taken).sum();
-            notes.push(format!(
-                "{} with many edges gave {taken} of {edges}",
-                counted(self.hubs.len(), "entity", "entities")
-            ));
-        }
-        let why = match (self.out_of_time, self.out_of_triples) {
-            (true, _) => "the time limit was reached",
-            (false, true) => "the limit on triples was reached",
-            (false, false) => return notes,
-        };
-        notes.push(match self.unfollowed {
-            0 => why.to_owned(),
-            n => format!(
-                "{why}, and {} not followed",
-                counted(n, "entity was", "entities were")
-            ),
-        });
-        notes
-    }
-}
-
-fn counted(n: usize, one: &str, many: &str) -> String {
-    format!("{n} {}", if n == 1 { one } else { many })
-}
+use walk::{Walk, WalkMarks};
 
 /// Cuts out the neighbourhood of the seeds. For many of one graph, keep an [`Expander`].
 ///
@@ -149,16 +37,19 @@ fn counted(n: usize, one: &str, many: &str) -> String {
 /// assert_eq!(near.distance, [0, 1, 2, 2, 2, 2, 2, 2]);
 /// # Ok::<(), wherefore_graph::Error>(())
 /// ```
-pub fn expand(graph: &dyn Adjacency, seeds: &[EntityId], how: &Expansion) -> Result<Expanded> {
-    Expander::default().expand(graph, seeds, how)
+pub fn expand(
+    graph: &dyn Adjacency,
+    seeds: &[EntityId],
+    expansion: &Expansion,
+) -> Result<Expanded> {
+    Expander::default().expand(graph, seeds, expansion)
 }
 
 /// Cuts out neighbourhoods and keeps its working memory between them, so that each costs
 /// nothing that grows with the graph. Any graph may follow any other.
 #[derive(Debug, Default)]
 pub struct Expander {
-    entity_marks: Marks,
-    relation_marks: Marks,
+    marks: WalkMarks,
 }
 
 impl Expander {
@@ -167,9 +58,9 @@ impl Expander {
         &mut self,
         graph: &dyn Adjacency,
         seeds: &[EntityId],
-        how: &Expansion,
+        expansion: &Expansion,
     ) -> Result<Expanded> {
-        let mut walk = Walk::new(graph, how, self);
+        let mut walk = Walk::new(graph, expansion, &mut self.marks);
         let walked = walk.run(seeds);
         let Walk {
             entities,
@@ -179,9 +70,10 @@ impl Expander {
             ..
         } = walk;
         // also after an error: the next walk expects clean marks
-        self.entity_marks.wipe(entities.iter().map(|e| e.index()));
-        self.relation_marks
-            .wipe(relations.iter().chain(&how.skip).map(|r| r.index()));
+        self.marks.entities.wipe(entities.iter().map(|e| e.index()));
+        self.marks
+            .relations
+            .wipe(relations.iter().chain(&expansion.skip).map(|r| r.index()));
         Ok(Expanded {
             distance: walked?,
             subgraph: Subgraph::new(entities, relations, triples),
@@ -196,8 +88,10 @@ mod tests {
 
     use proptest::prelude::*;
 
+    use std::time::Duration;
+
     use super::*;
-    use crate::graph::Triple;
+    use crate::graph::{Direction, RelationId, Triple};
     use crate::memory::MemoryGraph;
 
     /// A hub 0 with four edges by relation 0 and two by relation 1, and a chain 0 → 7 → 8.
@@ -232,11 +126,11 @@ mod tests {
     fn no_seeds_or_no_hops_give_no_triples() {
         let near = expand(&hub(), &[], &Expansion::default()).unwrap();
         assert!(near.subgraph.entities().is_empty());
-        let how = Expansion {
+        let expansion = Expansion {
             hops: 0,
             ..Expansion::default()
         };
-        let near = expand(&hub(), &[EntityId(0)], &how).unwrap();
+        let near = expand(&hub(), &[EntityId(0)], &expansion).unwrap();
         assert_eq!(near.subgraph.entities(), [EntityId(0)]);
         assert!(near.subgraph.triples().is_empty());
     }
@@ -257,12 +151,12 @@ mod tests {
     #[test]
     fn a_cut_hub_gives_a_fair_share_of_each_relation() {
         // three of six outgoing edges, in turn: relation 0, relation 1, relation 0
-        let how = Expansion {
+        let expansion = Expansion {
             hops: 1,
             max_fan_out: 3,
             ..Expansion::default()
         };
-        let near = expand(&hub(), &[EntityId(0)], &how).unwrap();
+        let near = expand(&hub(), &[EntityId(0)], &expansion).unwrap();
         assert_eq!(
             found(&near),
             BTreeSet::from([
@@ -283,12 +177,12 @@ mod tests {
         // Seeds 0 (7 edges) and 7 (2 edges), 5 triples: 7 goes first and may take ⌈5/2⌉ = 3, so
         // both of its edges come; 0 may take the 3 that are left, one of each relation in turn:
         // its edge to 7 is there already, so relations 0, 1, 0.
-        let how = Expansion {
+        let expansion = Expansion {
             hops: 1,
             max_triples: 5,
             ..Expansion::default()
         };
-        let near = expand(&hub(), &[EntityId(0), EntityId(7)], &how).unwrap();
+        let near = expand(&hub(), &[EntityId(0), EntityId(7)], &expansion).unwrap();
         assert_eq!(
             found(&near),
             BTreeSet::from([
@@ -313,11 +207,11 @@ mod tests {
 
     #[test]
     fn a_time_limit_of_nothing_gives_the_seeds_alone() {
-        let how = Expansion {
+        let expansion = Expansion {
             time_limit: Some(Duration::ZERO),
             ..Expansion::default()
         };
-        let near = expand(&hub(), &[EntityId(0), EntityId(1)], &how).unwrap();
+        let near = expand(&hub(), &[EntityId(0), EntityId(1)], &expansion).unwrap();
         assert!(near.subgraph.triples().is_empty());
         assert_eq!(
             near.cut.describe(),
@@ -327,11 +221,12 @@ mod tests {
 
     #[test]
     fn settings_are_read_with_milliseconds_and_unknown_keys_refused() {
-        let how: Expansion = serde_json::from_str(r#"{"hops": 3, "time_limit_ms": 250}"#).unwrap();
-        assert_eq!(how.hops, 3);
-        assert_eq!(how.time_limit, Some(Duration::from_millis(250)));
-        let text = serde_json::to_string(&how).unwrap();
-        assert_eq!(serde_json::from_str::<Expansion>(&text).unwrap(), how);
+        let expansion: Expansion =
+            serde_json::from_str(r#"{"hops": 3, "time_limit_ms": 250}"#).unwrap();
+        assert_eq!(expansion.hops, 3);
+        assert_eq!(expansion.time_limit, Some(Duration::from_millis(250)));
+        let text = serde_json::to_string(&expansion).unwrap();
+        assert_eq!(serde_json::from_str::<Expansion>(&text).unwrap(), expansion);
         assert!(serde_json::from_str::<Expansion>(r#"{"hop": 3}"#).is_err());
     }
 
@@ -339,20 +234,24 @@ mod tests {
     fn naive(
         graph: &MemoryGraph,
         seeds: &[EntityId],
-        how: &Expansion,
+        expansion: &Expansion,
     ) -> (Vec<usize>, BTreeSet<Triple>) {
         let far = usize::MAX;
         let mut distance = vec![far; graph.entity_bound()];
         for seed in seeds {
             distance[seed.index()] = 0;
         }
-        let triples = || graph.triples().filter(|t| !how.skip.contains(&t.relation));
-        for _ in 0..how.hops {
+        let triples = || {
+            graph
+                .triples()
+                .filter(|t| !expansion.skip.contains(&t.relation))
+        };
+        for _ in 0..expansion.hops {
             let before = distance.clone();
             for t in triples() {
                 for (follow, from, to) in [
-                    (how.direction.goes_out(), t.head, t.tail),
-                    (how.direction.goes_in(), t.tail, t.head),
+                    (expansion.direction.goes_out(), t.head, t.tail),
+                    (expansion.direction.goes_in(), t.tail, t.head),
                 ] {
                     if follow && before[from.index()] != far {
                         let through = before[from.index()] + 1;
@@ -361,11 +260,11 @@ mod tests {
                 }
             }
         }
-        let followed = |e: EntityId| distance[e.index()] < how.hops;
+        let followed = |e: EntityId| distance[e.index()] < expansion.hops;
         let taken = triples()
             .filter(|t| {
-                (how.direction.goes_out() && followed(t.head))
-                    || (how.direction.goes_in() && followed(t.tail))
+                (expansion.direction.goes_out() && followed(t.head))
+                    || (expansion.direction.goes_in() && followed(t.tail))
             })
             .collect();
         (distance, taken)
@@ -383,7 +282,7 @@ mod tests {
             max_triples in prop_oneof![Just(1000), 0usize..40],
         ) -> (MemoryGraph, Vec<EntityId>, Expansion) {
             let triples = triples.into_iter().map(|(h, r, t)| Triple::new(h, r, t)).collect();
-            let how = Expansion {
+            let expansion = Expansion {
                 hops,
                 direction,
                 max_fan_out,
@@ -392,7 +291,7 @@ mod tests {
                 skip: skip.into_iter().map(RelationId).collect(),
             };
             let seeds = seeds.into_iter().map(EntityId).collect();
-            (MemoryGraph::from_ids(12, 4, triples), seeds, how)
+            (MemoryGraph::from_ids(12, 4, triples), seeds, expansion)
         }
     }
 
@@ -400,17 +299,17 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(2000))]
 
         #[test]
-        fn expansion_is_what_its_definition_says((graph, seeds, how) in arbitrary_case()) {
-            let (distance, all) = naive(&graph, &seeds, &how);
+        fn expansion_is_what_its_definition_says((graph, seeds, expansion) in arbitrary_case()) {
+            let (distance, all) = naive(&graph, &seeds, &expansion);
             let mut expander = Expander::default();
-            let near = expander.expand(&graph, &seeds, &how).unwrap();
+            let near = expander.expand(&graph, &seeds, &expansion).unwrap();
             let triples = found(&near);
             prop_assert!(triples.is_subset(&all));
-            prop_assert!(triples.len() <= how.max_triples);
+            prop_assert!(triples.len() <= expansion.max_triples);
             prop_assert_eq!(near.distance.len(), near.subgraph.entities().len());
             // the other way does not hold: what a hub did not give may come from the other end
             prop_assert!(!near.cut.is_empty() || triples == all);
-            if how.max_fan_out == 1000 && how.max_triples >= all.len() {
+            if expansion.max_fan_out == 1000 && expansion.max_triples >= all.len() {
                 prop_assert!(near.cut.is_empty());
             }
             for hub in &near.cut.hubs {
@@ -424,7 +323,7 @@ mod tests {
                 }
             }
             // nothing is left behind: the same again gives the same
-            let again = expander.expand(&graph, &seeds, &how).unwrap();
+            let again = expander.expand(&graph, &seeds, &expansion).unwrap();
             prop_assert_eq!(again.subgraph.triples(), near.subgraph.triples());
             prop_assert_eq!(again.subgraph.entities(), near.subgraph.entities());
             prop_assert_eq!(again.subgraph.relations(), near.subgraph.relations());

@@ -6,10 +6,10 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::{Cut, CutHub, Expander, Expansion};
+use super::expansion::{Cut, CutHub, Expansion};
 use crate::error::{Error, Result};
 use crate::graph::{Adjacency, Direction, Edge, EntityId, RelationId, Triple};
-use crate::marks::{Clock, reading_cost};
+use crate::marks::{Clock, Marks, reading_cost};
 
 /// Most triples, and most seeds: own ids share 32 bits with two flags.
 const MOST: usize = 1 << 29;
@@ -68,11 +68,18 @@ struct Beginning {
     prefixes: usize,
 }
 
+/// Working memory of walks, all zero between two of them.
+#[derive(Debug, Default)]
+pub(super) struct WalkMarks {
+    pub(super) entities: Marks,
+    pub(super) relations: Marks,
+}
+
 pub(super) struct Walk<'a> {
     graph: &'a dyn Adjacency,
-    how: &'a Expansion,
+    expansion: &'a Expansion,
     max_triples: usize,
-    marks: &'a mut Expander,
+    marks: &'a mut WalkMarks,
     clock: Clock,
     pub(super) entities: Vec<EntityId>,
     pub(super) relations: Vec<RelationId>,
@@ -87,15 +94,15 @@ pub(super) struct Walk<'a> {
 impl<'a> Walk<'a> {
     pub(super) fn new(
         graph: &'a dyn Adjacency,
-        how: &'a Expansion,
-        marks: &'a mut Expander,
+        expansion: &'a Expansion,
+        marks: &'a mut WalkMarks,
     ) -> Self {
         Walk {
             graph,
-            how,
-            max_triples: how.max_triples.min(MOST),
+            expansion,
+            max_triples: expansion.max_triples.min(MOST),
             marks,
-            clock: Clock::new(how.time_limit),
+            clock: Clock::new(expansion.time_limit),
             // room for a small neighbourhood, so that those do not spend their time on growing
             entities: Vec::with_capacity(256),
             relations: Vec::with_capacity(32),
@@ -109,11 +116,11 @@ impl<'a> Walk<'a> {
 
     /// Walks, and returns the distance of each entity.
     pub(super) fn run(&mut self, seeds: &[EntityId]) -> Result<Vec<u16>> {
-        for &relation in &self.how.skip {
-            *self.marks.relation_marks.relation(self.graph, relation)? = SKIPPED;
+        for &relation in &self.expansion.skip {
+            *self.marks.relations.relation(self.graph, relation)? = SKIPPED;
         }
         for &seed in seeds {
-            let mark = self.marks.entity_marks.entity(self.graph, seed)?;
+            let mark = self.marks.entities.entity(self.graph, seed)?;
             if *mark == 0 {
                 if self.entities.len() >= MOST {
                     return Err(Error::TooMany { what: "entities" });
@@ -124,7 +131,7 @@ impl<'a> Walk<'a> {
         }
         let mut distance = vec![0u16; self.entities.len()];
         let mut frontier = 0..self.entities.len();
-        for hop in 1..=u16::try_from(self.how.hops).unwrap_or(u16::MAX) {
+        for hop in 1..=u16::try_from(self.expansion.hops).unwrap_or(u16::MAX) {
             if frontier.is_empty() || self.cut.out_of_time {
                 break;
             }
@@ -145,7 +152,7 @@ impl<'a> Walk<'a> {
             prefixes: self.prefixes.len(),
         };
         let followed = &self.entities[frontier.clone()];
-        self.graph.prefetch(followed, self.how.direction)?;
+        self.graph.prefetch(followed, self.expansion.direction)?;
         for own in frontier.clone() {
             match self.follow(own, self.max_triples - self.triples.len())? {
                 Followed::Whole | Followed::Cut => {}
@@ -166,10 +173,10 @@ impl<'a> Walk<'a> {
     fn go_back(&mut self, to: &Beginning, frontier: Range<usize>) {
         let marks = &mut *self.marks;
         marks
-            .entity_marks
+            .entities
             .wipe(self.entities[to.entities..].iter().map(|e| e.index()));
         marks
-            .relation_marks
+            .relations
             .wipe(self.relations[to.relations..].iter().map(|r| r.index()));
         self.entities.truncate(to.entities);
         self.relations.truncate(to.relations);
@@ -177,7 +184,7 @@ impl<'a> Walk<'a> {
         self.cut.hubs.truncate(to.hubs);
         self.prefixes.truncate(to.prefixes);
         for &entity in &self.entities[frontier] {
-            if let Ok(mark) = marks.entity_marks.entity(self.graph, entity) {
+            if let Ok(mark) = marks.entities.entity(self.graph, entity) {
                 *mark &= OWN;
             }
         }
@@ -196,7 +203,7 @@ impl<'a> Walk<'a> {
                 self.cut.unfollowed += frontier.len();
                 return Ok(());
             }
-            let most = self.how.max_fan_out;
+            let most = self.expansion.max_fan_out;
             order.push((outgoing.len().min(most) + incoming.len().min(most), own));
         }
         order.sort_unstable();
@@ -217,7 +224,7 @@ impl<'a> Walk<'a> {
     fn rows(&self, own: usize) -> Result<(Row<'a>, Row<'a>)> {
         let entity = self.entities[own];
         let none = Cow::Borrowed(&[][..]);
-        Ok(match self.how.direction {
+        Ok(match self.expansion.direction {
             Direction::Outgoing => (self.graph.outgoing(entity)?, none),
             Direction::Incoming => (none, self.graph.incoming(entity)?),
             Direction::Both => (self.graph.outgoing(entity)?, self.graph.incoming(entity)?),
@@ -233,7 +240,7 @@ impl<'a> Walk<'a> {
         {
             return Ok(Followed::OutOfTime);
         }
-        let most = self.how.max_fan_out;
+        let most = self.expansion.max_fan_out;
         let fits = outgoing.len() <= most
             && incoming.len() <= most
             && outgoing.len() + incoming.len() <= allowed;
@@ -251,10 +258,7 @@ impl<'a> Walk<'a> {
             Followed::Cut | Followed::Starved => CUT,
             Followed::OutOfTime => 0,
         };
-        *self
-            .marks
-            .entity_marks
-            .entity(self.graph, self.entities[own])? |= flag;
+        *self.marks.entities.entity(self.graph, self.entities[own])? |= flag;
         Ok(followed)
     }
 
@@ -294,7 +298,7 @@ impl<'a> Walk<'a> {
             while let Some(edge) = row.get(from) {
                 let relation = edge.relation;
                 let until = from + row[from..].partition_point(|e| e.relation == relation);
-                if *self.marks.relation_marks.relation(self.graph, relation)? != SKIPPED {
+                if *self.marks.relations.relation(self.graph, relation)? != SKIPPED {
                     groups.push(Group {
                         end,
                         from,
@@ -311,7 +315,7 @@ impl<'a> Walk<'a> {
         };
         let mut followed = Followed::Whole;
         let mut left = allowed;
-        let mut left_at = [self.how.max_fan_out; 2];
+        let mut left_at = [self.expansion.max_fan_out; 2];
         let mut active: Vec<usize> = (0..groups.len()).collect();
         while !active.is_empty() {
             if self.clock.is_over(active.len()) {
@@ -372,7 +376,7 @@ impl<'a> Walk<'a> {
 
     #[inline]
     fn own_relation(&mut self, relation: RelationId) -> Result<u32> {
-        let mark = self.marks.relation_marks.relation(self.graph, relation)?;
+        let mark = self.marks.relations.relation(self.graph, relation)?;
         if *mark == 0 {
             self.relations.push(relation);
             *mark = self.relations.len() as u32;
@@ -385,7 +389,7 @@ impl<'a> Walk<'a> {
     // the compiler judges it too large, yet it is the body of the hot loop
     #[inline(always)]
     fn take(&mut self, own: usize, relation: u32, edge: Edge, end: End) -> Result<()> {
-        let mark = self.marks.entity_marks.entity(self.graph, edge.entity)?;
+        let mark = self.marks.entities.entity(self.graph, edge.entity)?;
         let other = if *mark == 0 {
             self.entities.push(edge.entity);
             *mark = self.entities.len() as u32;
@@ -407,14 +411,14 @@ impl<'a> Walk<'a> {
 
     /// Whether the triple of this edge was taken already.
     fn has(&mut self, own: usize, edge: Edge, end: End) -> Result<bool> {
-        let mark = *self.marks.entity_marks.entity(self.graph, edge.entity)?;
+        let mark = *self.marks.entities.entity(self.graph, edge.entity)?;
         Ok(mark != 0 && self.has_marked(own, mark, edge, end))
     }
 
     /// The same, with the mark of the edge's other end, which is not 0.
     #[inline]
     fn has_marked(&self, own: usize, mark: u32, edge: Edge, end: End) -> bool {
-        if self.how.direction != Direction::Both {
+        if self.expansion.direction != Direction::Both {
             // followed from one end only, and each entity is followed once
             return false;
         }

@@ -11,26 +11,26 @@ use std::path::Path;
 use rayon::prelude::*;
 
 use super::chunk::{RawTriple, SortedChunk};
-use super::file::{Output, Written};
 use super::strings::merge;
 use crate::dictionary::DictionaryWriter;
 use crate::error::{Error, Result};
+use crate::file::{FileWriter, WrittenFile};
 use crate::graph::{Edge, EntityId, RelationId};
 use crate::mapped::Mapped;
 
 /// What the merge of the dictionaries found.
-pub(crate) struct Merged {
+pub(crate) struct MergedTerms {
     pub(crate) entities: usize,
     pub(crate) relations: usize,
     /// First id of each kind, in the order of the kinds' bytes: b i l n; the last one is the end.
     pub(crate) kinds: [u32; 5],
     /// Relation → entity with the same key, or `u32::MAX`.
     pub(crate) relation_entities: Vec<u32>,
-    pub(crate) files: Vec<Written>,
+    pub(crate) files: Vec<WrittenFile>,
 }
 
 /// Merges the chunks' dictionaries into one and renumbers all triples.
-pub(crate) fn merge_terms(folder: &Path, chunks: &mut [SortedChunk]) -> Result<Merged> {
+pub(crate) fn merge_terms(folder: &Path, chunks: &mut [SortedChunk]) -> Result<MergedTerms> {
     let mut files = Vec::new();
     let relations: BTreeMap<Vec<u8>, u32> = {
         let mut names: BTreeMap<Vec<u8>, u32> = chunks
@@ -53,7 +53,7 @@ pub(crate) fn merge_terms(folder: &Path, chunks: &mut [SortedChunk]) -> Result<M
         .map(|c| {
             std::mem::replace(
                 &mut c.terms,
-                super::strings::Run::Memory {
+                super::strings::SortedRun::Memory {
                     arena: Vec::new(),
                     slots: Vec::new(),
                 },
@@ -119,7 +119,7 @@ pub(crate) fn merge_terms(folder: &Path, chunks: &mut [SortedChunk]) -> Result<M
                 .triples
                 .map(|[h, r, t]| [map[h as usize], relation_map[r as usize], map[t as usize]])
         })?;
-    Ok(Merged {
+    Ok(MergedTerms {
         entities: count as usize,
         relations: relation_count,
         kinds,
@@ -130,13 +130,13 @@ pub(crate) fn merge_terms(folder: &Path, chunks: &mut [SortedChunk]) -> Result<M
 
 /// Cuts `0..counts.len()` into ranges whose counts add up to at most `most`, at least `parts` of
 /// them if there is enough to share.
-fn ranges(counts: &[u32], most: usize, parts: usize) -> Vec<Range<usize>> {
+fn ranges(counts: &[u32], max_sum: usize, parts: usize) -> Vec<Range<usize>> {
     let total: usize = counts.iter().map(|&c| c as usize).sum();
-    let most = most.min(total.div_ceil(parts)).max(1);
+    let max_sum = max_sum.min(total.div_ceil(parts)).max(1);
     let mut cuts = Vec::new();
     let (mut from, mut sum) = (0, 0);
     for (i, &count) in counts.iter().enumerate() {
-        if sum + count as usize > most && i > from {
+        if sum + count as usize > max_sum && i > from {
             cuts.push(from..i);
             (from, sum) = (i, 0);
         }
@@ -149,7 +149,7 @@ fn ranges(counts: &[u32], most: usize, parts: usize) -> Vec<Range<usize>> {
 }
 
 /// Rows of one range of entities, being filled.
-struct Rows {
+struct RowBuffer {
     range: Range<usize>,
     /// Start of each row within `edges`; one more at the end.
     starts: Vec<usize>,
@@ -157,7 +157,7 @@ struct Rows {
     edges: Vec<Edge>,
 }
 
-impl Rows {
+impl RowBuffer {
     fn new(range: Range<usize>, counts: &[u32]) -> Self {
         let mut starts = Vec::with_capacity(range.len() + 1);
         let mut at = 0;
@@ -181,7 +181,7 @@ impl Rows {
     }
 
     /// Sorts each row and drops duplicates; returns the rows' lengths.
-    fn settle(&mut self) -> Vec<u32> {
+    fn sort_rows(&mut self) -> Vec<u32> {
         let mut lengths = Vec::with_capacity(self.range.len());
         let mut end = 0;
         for i in 0..self.range.len() {
@@ -211,20 +211,20 @@ fn write_rows(
     memory: usize,
     scan: impl Fn(&Range<usize>, &mut dyn FnMut(u32, Edge)) -> Result<()> + Sync,
     progress: &(dyn Fn(u64) + Sync),
-) -> Result<(Vec<Written>, u64)> {
+) -> Result<(Vec<WrittenFile>, u64)> {
     let threads = rayon::current_num_threads();
-    let most = (memory / threads / size_of::<Edge>()).max(1 << 16);
-    let mut edges = Output::create(&folder.join(format!("{name}.edges")))?;
-    let mut offsets = Output::create(&folder.join(format!("{name}.offsets")))?;
+    let max_sum = (memory / threads / size_of::<Edge>()).max(1 << 16);
+    let mut edges = FileWriter::create(&folder.join(format!("{name}.edges")))?;
+    let mut offsets = FileWriter::create(&folder.join(format!("{name}.offsets")))?;
     let mut total = 0u64;
     offsets.write(&0u32.to_le_bytes())?;
-    for pass in ranges(counts, most, threads).chunks(threads) {
-        let rows: Vec<(Rows, Vec<u32>)> = pass
+    for pass in ranges(counts, max_sum, threads).chunks(threads) {
+        let rows: Vec<(RowBuffer, Vec<u32>)> = pass
             .par_iter()
             .map(|range| {
-                let mut rows = Rows::new(range.clone(), counts);
+                let mut rows = RowBuffer::new(range.clone(), counts);
                 scan(range, &mut |row, edge| rows.put(row, edge))?;
-                let lengths = rows.settle();
+                let lengths = rows.sort_rows();
                 Ok((rows, lengths))
             })
             .collect::<Result<_>>()?;
@@ -248,7 +248,7 @@ pub(crate) fn write_outgoing(
     chunks: &[SortedChunk],
     memory: usize,
     progress: &(dyn Fn(u64) + Sync),
-) -> Result<(Vec<Written>, u64)> {
+) -> Result<(Vec<WrittenFile>, u64)> {
     let mut counts = vec![0u32; entities];
     for chunk in chunks {
         chunk.triples.for_each_block(|block| {
@@ -288,7 +288,7 @@ pub(crate) fn write_incoming(
     relations: usize,
     memory: usize,
     progress: &(dyn Fn(u64) + Sync),
-) -> Result<Vec<Written>> {
+) -> Result<Vec<WrittenFile>> {
     let offsets = Mapped::<u32>::open(&folder.join("outgoing.offsets"))?;
     let edges = Mapped::<Edge>::open(&folder.join("outgoing.edges"))?;
     let mut counts = vec![0u32; entities];
@@ -316,8 +316,8 @@ pub(crate) fn write_incoming(
     let (mut files, _) = write_rows(folder, "incoming", &counts, memory, scan, progress)?;
 
     // places in `outgoing.edges` of each relation's triples, ascending
-    let mut places = Output::create(&folder.join("by-relation.places"))?;
-    let mut starts = Output::create(&folder.join("by-relation.offsets"))?;
+    let mut places = FileWriter::create(&folder.join("by-relation.places"))?;
+    let mut starts = FileWriter::create(&folder.join("by-relation.offsets"))?;
     let mut total = 0u32;
     starts.write(&total.to_le_bytes())?;
     for count in &relation_counts {

@@ -2,10 +2,15 @@
 
 use std::io::BufRead;
 
+use super::csv;
+
 /// The longest record that is read; a longer one is malformed and passed over.
 pub(crate) const LONGEST_RECORD: usize = 16 << 20;
 
+/// Bytes read at a time: enough lines for a worker, few enough for the memory (guess).
 const BLOCK: usize = 2 << 20;
+
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// Some whole records of one input.
 pub(crate) struct Block {
@@ -19,6 +24,8 @@ pub(crate) struct Blocks<R> {
     text: R,
     /// Quoted fields may hold line ends.
     quoted: bool,
+    /// Whether nothing has been read yet.
+    is_first: bool,
     rest: Vec<u8>,
     line: u64,
     /// Lines of records that were too long.
@@ -30,6 +37,7 @@ impl<R: BufRead> Blocks<R> {
         Self {
             text,
             quoted,
+            is_first: true,
             rest: Vec::new(),
             line: 1,
             too_long: Vec::new(),
@@ -46,6 +54,9 @@ impl<R: BufRead> Blocks<R> {
                 bytes.len() + BLOCK
             };
             let ended = fill(&mut self.text, &mut bytes, target)?;
+            if std::mem::take(&mut self.is_first) && bytes.starts_with(BYTE_ORDER_MARK) {
+                bytes.drain(..BYTE_ORDER_MARK.len());
+            }
             let cut = if ended {
                 Some(bytes.len())
             } else {
@@ -76,19 +87,11 @@ impl<R: BufRead> Blocks<R> {
 
     /// Where the last whole record ends.
     fn last_end(&self, bytes: &[u8]) -> Option<usize> {
-        if !self.quoted {
-            return memchr::memrchr(b'\n', bytes).map(|at| at + 1);
+        if self.quoted {
+            csv::last_record_end(bytes)
+        } else {
+            memchr::memrchr(b'\n', bytes).map(|at| at + 1)
         }
-        let mut inside = false;
-        let mut end = None;
-        for at in memchr::memchr2_iter(b'"', b'\n', bytes) {
-            if bytes[at] == b'"' {
-                inside = !inside;
-            } else if !inside {
-                end = Some(at + 1);
-            }
-        }
-        end
     }
 
     /// Drops the line at the front of `bytes`, however long it is; true at the end of the text.
@@ -165,6 +168,23 @@ mod tests {
         let (_, joined, too_long) = all(&text, false);
         assert_eq!(joined, b"first\nlast\n");
         assert_eq!(too_long, [2]);
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_left_out() {
+        assert_eq!(
+            all("\u{feff}\"a\nb\",c\n".as_bytes(), true).1,
+            b"\"a\nb\",c\n"
+        );
+    }
+
+    #[test]
+    fn blocks_end_at_record_ends_where_quotes_stand_inside_fields() {
+        let record = format!("6\" pipe,\"{}\n\",c\n", "x".repeat(500));
+        let text = record.repeat(6000);
+        let (starts, joined, _) = all(text.as_bytes(), true);
+        assert_eq!(joined, text.as_bytes());
+        assert!(starts.len() > 1 && starts.iter().all(|(_, length)| length % record.len() == 0));
     }
 
     #[test]

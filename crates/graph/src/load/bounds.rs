@@ -1,4 +1,5 @@
-//! Bounds for documents whose parsers have none: what a few bytes of input can make them hold.
+//! Memory bounds for documents whose parsers have none: a few bytes of input can expand to very
+//! many.
 //!
 //! ```text
 //! RDF/XML   an entity may stand for 64 KiB, all of them for 1 MiB      a "billion laughs"
@@ -8,9 +9,9 @@
 //!           `most` bytes between two triples                           an object is held whole
 //! ```
 //!
-//! A [`Bounded`] reader looks at every byte before the parser does, and ends the text with an error
-//! where a bound is met. Turtle's parser has a bound of its own for tokens; memory that grows with
-//! open brackets is bounded by what may lie between two triples.
+//! A [`BoundedReader`] scans every byte before the parser does, and ends the text with an error
+//! where a bound is exceeded. Turtle's parser has a bound of its own for tokens; memory that grows
+//! with open brackets is bounded by what may lie between two triples.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -19,94 +20,94 @@ use std::rc::Rc;
 
 use oxrdfio::RdfFormat;
 
-/// The least that may lie between two triples, in bytes.
+/// Minimum of the bound on bytes between two triples (guess).
 pub(crate) const LEAST_BETWEEN: u64 = 64 << 20;
-/// What one entity may stand for, in bytes; namespaces, for which they are meant, have a hundred.
+/// Maximum bytes of an XML entity (guess); a namespace has about a hundred.
 const LONGEST_ENTITY: usize = 64 << 10;
-/// What all entities together may stand for, in bytes.
+/// Maximum bytes of all XML entities together (guess).
 const ALL_ENTITIES: usize = 1 << 20;
-/// Most brackets inside one another. Documents of people have ten.
+/// Maximum nesting of brackets (guess). Real documents have about ten levels.
 const DEEPEST: usize = 128;
 
-/// Bytes that lie between two triples of a document at most, by the memory of the load: a parser
-/// takes several times as many.
-pub(crate) fn most_between(memory: usize) -> u64 {
+/// Maximum bytes between two triples of a document, for the memory limit of the load: a parser
+/// needs several times as many.
+pub(crate) fn max_between(memory: usize) -> u64 {
     LEAST_BETWEEN.max(memory as u64 / 16)
 }
 
-/// What the reader and whoever reads triples both know.
+/// State shared by the reader and the loop over triples.
 #[derive(Clone, Default)]
-pub(crate) struct Watch(Rc<RefCell<State>>);
+pub(crate) struct InputMonitor(Rc<RefCell<MonitorState>>);
 
 #[derive(Default)]
-struct State {
+struct MonitorState {
     /// Bytes since the last triple.
     since: u64,
     refused: Option<String>,
 }
 
-impl Watch {
-    /// A triple has come.
+impl InputMonitor {
+    /// Call this for every triple.
     pub(crate) fn triple(&self) {
         self.0.borrow_mut().since = 0;
     }
 
-    /// Why the text was ended, if it was.
+    /// Why the text was refused, if it was.
     pub(crate) fn refused(&self) -> Option<String> {
         self.0.borrow().refused.clone()
     }
 }
 
-/// A text that ends with an error where it goes beyond its bounds.
-pub(crate) struct Bounded<R> {
+/// A reader that fails when the text exceeds its bounds.
+pub(crate) struct BoundedReader<R> {
     text: R,
-    most: u64,
-    watch: Watch,
-    look: Look,
-    /// Bytes at the front that were looked at and not yet taken.
+    max_gap: u64,
+    monitor: InputMonitor,
+    scan: Scanner,
+    /// Bytes at the front that were scanned and not yet consumed.
     seen: usize,
 }
 
-enum Look {
-    Xml(Xml),
-    Json(Json),
+enum Scanner {
+    Xml(EntityScanner),
+    Json(NestingScanner),
     Other,
 }
 
-impl<R: BufRead> Bounded<R> {
-    pub(crate) fn new(text: R, format: RdfFormat, most: u64, watch: Watch) -> Self {
+impl<R: BufRead> BoundedReader<R> {
+    pub(crate) fn new(text: R, format: RdfFormat, max_gap: u64, monitor: InputMonitor) -> Self {
         Self {
             text,
-            most,
-            watch,
-            look: match format {
-                RdfFormat::RdfXml => Look::Xml(Xml::default()),
-                RdfFormat::JsonLd { .. } => Look::Json(Json::default()),
-                _ => Look::Other,
+            max_gap,
+            monitor,
+            scan: match format {
+                RdfFormat::RdfXml => Scanner::Xml(EntityScanner::default()),
+                RdfFormat::JsonLd { .. } => Scanner::Json(NestingScanner::default()),
+                _ => Scanner::Other,
             },
             seen: 0,
         }
     }
 }
 
-impl<R: BufRead> BufRead for Bounded<R> {
+impl<R: BufRead> BufRead for BoundedReader<R> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         let buffer = self.text.fill_buf()?;
-        let mut state = self.watch.0.borrow_mut();
+        let mut state = self.monitor.0.borrow_mut();
         if state.refused.is_none() && buffer.len() > self.seen {
             let new = &buffer[self.seen..];
-            let (looked, weight) = match &mut self.look {
-                Look::Xml(xml) => (xml.look(new), xml.weight(new)),
-                Look::Json(json) => (json.look(new), new.len() as u64),
-                Look::Other => (Ok(()), new.len() as u64),
+            let (scanned, weight) = match &mut self.scan {
+                Scanner::Xml(xml) => (xml.scan(new), xml.weight(new)),
+                Scanner::Json(json) => (json.scan(new), new.len() as u64),
+                Scanner::Other => (Ok(()), new.len() as u64),
             };
             self.seen = buffer.len();
             state.since = state.since.saturating_add(weight);
-            state.refused = match looked {
+            state.refused = match scanned {
                 Err(reason) => Some(reason),
-                Ok(()) if state.since > self.most => Some(format!(
+                Ok(()) if state.since > self.max_gap => Some(format!(
                     "more than {} MiB lie between two of its triples",
-                    self.most >> 20
+                    self.max_gap >> 20
                 )),
                 Ok(()) => None,
             };
@@ -123,7 +124,7 @@ impl<R: BufRead> BufRead for Bounded<R> {
     }
 }
 
-impl<R: BufRead> Read for Bounded<R> {
+impl<R: BufRead> Read for BoundedReader<R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let from = self.fill_buf()?;
         let length = from.len().min(into.len());
@@ -135,7 +136,7 @@ impl<R: BufRead> Read for Bounded<R> {
 
 /// Entities wherever they are declared: the parser takes declarations everywhere.
 #[derive(Default)]
-struct Xml {
+struct EntityScanner {
     /// A declaration from its `<!` on, as far as it was read.
     declaration: Vec<u8>,
     /// What each entity stands for, in bytes.
@@ -147,7 +148,7 @@ struct Xml {
 
 const DECLARATION: &[u8] = b"<!ENTITY";
 
-impl Xml {
+impl EntityScanner {
     /// Bytes that the parser makes of these, at most.
     fn weight(&self, bytes: &[u8]) -> u64 {
         let references = match self.longest {
@@ -157,7 +158,7 @@ impl Xml {
         (bytes.len() as u64).saturating_add(references as u64 * self.longest as u64)
     }
 
-    fn look(&mut self, mut bytes: &[u8]) -> Result<(), String> {
+    fn scan(&mut self, mut bytes: &[u8]) -> Result<(), String> {
         while !bytes.is_empty() {
             if self.declaration.is_empty() {
                 let Some(at) = memchr::memchr(b'<', bytes) else {
@@ -168,9 +169,9 @@ impl Xml {
             // byte by byte: these are few
             let (byte, rest) = (bytes[0], &bytes[1..]);
             self.declaration.push(byte);
-            let begun = self.declaration.as_slice();
-            let is_one = match begun.len() <= DECLARATION.len() {
-                true => DECLARATION.starts_with(begun),
+            let declaration = self.declaration.as_slice();
+            let is_one = match declaration.len() <= DECLARATION.len() {
+                true => DECLARATION.starts_with(declaration),
                 false => true,
             };
             if !is_one {
@@ -178,9 +179,9 @@ impl Xml {
                 if byte == b'<' {
                     continue; // it may begin one itself
                 }
-            } else if begun.len() > LONGEST_ENTITY + 1024 {
+            } else if declaration.len() > LONGEST_ENTITY + 1024 {
                 return Err(too_long());
-            } else if byte == b'>' && !is_open(begun) {
+            } else if byte == b'>' && !is_open(declaration) {
                 let declaration = std::mem::take(&mut self.declaration);
                 self.declared(&declaration)?;
             }
@@ -224,7 +225,7 @@ fn is_open(declaration: &[u8]) -> bool {
 
 fn too_long() -> String {
     format!(
-        "its entities stand for more than {} KiB each, or {} KiB together",
+        "its entities expand to more than {} KiB each, or {} KiB together",
         LONGEST_ENTITY >> 10,
         ALL_ENTITIES >> 10
     )
@@ -232,14 +233,14 @@ fn too_long() -> String {
 
 /// Brackets outside of strings.
 #[derive(Default)]
-struct Json {
+struct NestingScanner {
     depth: usize,
     inside: bool,
     escaped: bool,
 }
 
-impl Json {
-    fn look(&mut self, bytes: &[u8]) -> Result<(), String> {
+impl NestingScanner {
+    fn scan(&mut self, bytes: &[u8]) -> Result<(), String> {
         for &byte in bytes {
             if self.escaped {
                 self.escaped = false;
@@ -267,13 +268,18 @@ mod tests {
     use super::*;
 
     /// The bytes that come through, `piece` at a time, and why no more.
-    fn through(text: &str, format: RdfFormat, most: u64, piece: usize) -> (usize, Option<String>) {
-        let watch = Watch::default();
+    fn read_bounded(
+        text: &str,
+        format: RdfFormat,
+        max_gap: u64,
+        piece: usize,
+    ) -> (usize, Option<String>) {
+        let monitor = InputMonitor::default();
         let reader = io::BufReader::with_capacity(piece, text.as_bytes());
-        let mut bounded = Bounded::new(reader, format, most, watch.clone());
+        let mut bounded = BoundedReader::new(reader, format, max_gap, monitor.clone());
         let mut out = Vec::new();
         let _ = bounded.read_to_end(&mut out);
-        (out.len(), watch.refused())
+        (out.len(), monitor.refused())
     }
 
     const JSON_LD: RdfFormat = RdfFormat::JsonLd {
@@ -289,12 +295,12 @@ mod tests {
         }
         laughs += "]><r>&a29;</r>";
         for piece in [1, 3, 7, 64, 4096] {
-            let (_, refused) = through(&laughs, RdfFormat::RdfXml, 1 << 20, piece);
+            let (_, refused) = read_bounded(&laughs, RdfFormat::RdfXml, 1 << 20, piece);
             assert!(refused.unwrap().contains("entities"), "{piece}");
         }
         // where a declaration does not belong, too
         let late = "<r/><<!ENTITY x \"".to_owned() + &"y".repeat(70_000);
-        let (_, refused) = through(&late, RdfFormat::RdfXml, 1 << 20, 4096);
+        let (_, refused) = read_bounded(&late, RdfFormat::RdfXml, 1 << 20, 4096);
         assert!(refused.unwrap().contains("entities"));
     }
 
@@ -304,41 +310,44 @@ mod tests {
                     \"http://www.w3.org/2001/XMLSchema#\">]><r>";
         let text = head.to_owned() + &"&xsd;".repeat(100);
         for piece in [1, 5, 4096] {
-            let (read, refused) = through(&text, RdfFormat::RdfXml, 1 << 20, piece);
+            let (read, refused) = read_bounded(&text, RdfFormat::RdfXml, 1 << 20, piece);
             assert_eq!((read, refused), (text.len(), None));
         }
         // 33 bytes for each of 10,000
         let text = head.to_owned() + &"&xsd;".repeat(10_000);
-        let (_, refused) = through(&text, RdfFormat::RdfXml, 300_000, 4096);
+        let (_, refused) = read_bounded(&text, RdfFormat::RdfXml, 300_000, 4096);
         assert!(refused.unwrap().contains("between two of its triples"));
-        let (read, refused) = through(&text, RdfFormat::RdfXml, 400_000, 4096);
+        let (read, refused) = read_bounded(&text, RdfFormat::RdfXml, 400_000, 4096);
         assert_eq!((read, refused), (text.len(), None));
     }
 
     #[test]
     fn brackets_are_counted_outside_of_strings() {
         let deep = "[".repeat(129);
-        let (_, refused) = through(&deep, JSON_LD, 1 << 20, 10);
+        let (_, refused) = read_bounded(&deep, JSON_LD, 1 << 20, 10);
         assert!(refused.unwrap().contains("deeper than 128"));
         let flat = format!("[\"{deep}\\\"{deep}\"]") + &"[]".repeat(500);
         for piece in [1, 2, 3, 4096] {
-            assert_eq!(through(&flat, JSON_LD, 1 << 20, piece), (flat.len(), None));
+            assert_eq!(
+                read_bounded(&flat, JSON_LD, 1 << 20, piece),
+                (flat.len(), None)
+            );
         }
     }
 
     #[test]
     fn what_lies_between_two_triples_is_bounded() {
         let text = "x".repeat(5000);
-        let (read, refused) = through(&text, RdfFormat::RdfXml, 3000, 1000);
+        let (read, refused) = read_bounded(&text, RdfFormat::RdfXml, 3000, 1000);
         assert_eq!(read, 3000);
         assert!(refused.is_some());
-        let watch = Watch::default();
+        let monitor = InputMonitor::default();
         let reader = io::BufReader::with_capacity(1000, text.as_bytes());
-        let mut bounded = Bounded::new(reader, JSON_LD, 3000, watch.clone());
+        let mut bounded = BoundedReader::new(reader, JSON_LD, 3000, monitor.clone());
         let mut piece = [0; 1000];
         for _ in 0..5 {
             bounded.read_exact(&mut piece).unwrap();
-            watch.triple();
+            monitor.triple();
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What one worker has parsed: distinct terms and triples that point at them.
 //!
-//! A chunk that outgrows its share of the memory is sorted, written out and begun anew. Ids are
-//! those of the chunk until the merge has seen all chunks.
+//! A chunk that outgrows its share of the memory is sorted and written to disk, and a new one is
+//! started. Ids are those of the chunk until the merge has seen all chunks.
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Write};
@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 use hashbrown::HashTable;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::strings::{Run, Slot};
+use super::strings::{Slot, SortedRun};
 use crate::error::{Error, Result};
+use crate::key::TripleKeys;
 
 /// Head, relation, tail.
 pub(crate) type RawTriple = [u32; 3];
@@ -65,7 +66,7 @@ pub(crate) struct Chunk {
     pub(crate) relations: Interner,
     pub(crate) triples: Vec<RawTriple>,
     /// Keys of one triple, for parsers to write into.
-    pub(crate) scratch: [Vec<u8>; 3],
+    pub(crate) scratch: TripleKeys,
 }
 
 impl Chunk {
@@ -103,8 +104,8 @@ impl Chunk {
             table,
         } = terms;
         drop(table);
-        let mut run = Run::sorted(arena, slots);
-        if let Run::Memory { slots, .. } = &mut run {
+        let mut run = SortedRun::sorted(arena, slots);
+        if let SortedRun::Memory { slots, .. } = &mut run {
             let mut rank = vec![0u32; count];
             for (slot, at) in slots.iter_mut().zip(0..) {
                 rank[slot.payload as usize] = at;
@@ -137,7 +138,7 @@ impl Chunk {
 
 /// A finished chunk: terms in order, triples by rank.
 pub(crate) struct SortedChunk {
-    pub(crate) terms: Run,
+    pub(crate) terms: SortedRun,
     pub(crate) relations: Vec<Vec<u8>>,
     pub(crate) triples: Triples,
 }

@@ -7,11 +7,11 @@ use std::io::{self, BufRead, Read};
 use serde::de::{DeserializeSeed, Deserializer, SeqAccess, Visitor};
 
 use super::blocks::LONGEST_RECORD;
-use super::wide::Element;
+use super::wide::JsonElement;
 
 /// Why reading ended before the array did.
 #[derive(Debug)]
-pub(crate) enum Fault {
+pub(crate) enum JsonArrayError {
     /// The text is no array of JSON: line, reason.
     Text(u64, String),
     /// The text cannot be read.
@@ -21,10 +21,10 @@ pub(crate) enum Fault {
 /// Calls `each(element, line)` for each element with the line that it ends on; false ends it.
 pub(crate) fn elements(
     text: impl BufRead,
-    mut each: impl FnMut(Element, u64) -> bool,
-) -> Result<(), Fault> {
-    let at = At::default();
-    let mut reader = serde_json::Deserializer::from_reader(Metered { text, at: &at });
+    mut each: impl FnMut(JsonElement, u64) -> bool,
+) -> Result<(), JsonArrayError> {
+    let at = ReadPosition::default();
+    let mut reader = serde_json::Deserializer::from_reader(PositionReader { text, at: &at });
     let mut stopped = false;
     let seed = Elements {
         at: &at,
@@ -35,33 +35,33 @@ pub(crate) fn elements(
     match read {
         _ if stopped => Ok(()),
         Ok(()) => Ok(()),
-        Err(_) if at.since.get() > LONGEST_RECORD as u64 => Err(Fault::Text(
+        Err(_) if at.since.get() > LONGEST_RECORD as u64 => Err(JsonArrayError::Text(
             at.lines.get() + 1,
             format!("an element is longer than {} MiB", LONGEST_RECORD >> 20),
         )),
-        Err(error) if error.is_io() => Err(Fault::Io(error.into())),
-        Err(error) => Err(Fault::Text(
+        Err(error) if error.is_io() => Err(JsonArrayError::Io(error.into())),
+        Err(error) => Err(JsonArrayError::Text(
             at.lines.get() + 1,
-            format!("it is no array of JSON: {error}"),
+            format!("it is not a JSON array: {error}"),
         )),
     }
 }
 
 /// How far the text was read.
 #[derive(Debug, Default)]
-struct At {
+struct ReadPosition {
     /// Ends of lines.
     lines: Cell<u64>,
     /// Bytes since the last element.
     since: Cell<u64>,
 }
 
-struct Metered<'a, R> {
+struct PositionReader<'a, R> {
     text: R,
-    at: &'a At,
+    at: &'a ReadPosition,
 }
 
-impl<R: BufRead> Read for Metered<'_, R> {
+impl<R: BufRead> Read for PositionReader<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.text.read(buffer)?;
         let lines = buffer[..read].iter().filter(|b| **b == b'\n').count();
@@ -75,12 +75,12 @@ impl<R: BufRead> Read for Metered<'_, R> {
 }
 
 struct Elements<'a, F> {
-    at: &'a At,
+    at: &'a ReadPosition,
     stopped: &'a mut bool,
     each: &'a mut F,
 }
 
-impl<'de, F: FnMut(Element, u64) -> bool> DeserializeSeed<'de> for Elements<'_, F> {
+impl<'de, F: FnMut(JsonElement, u64) -> bool> DeserializeSeed<'de> for Elements<'_, F> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -88,7 +88,7 @@ impl<'de, F: FnMut(Element, u64) -> bool> DeserializeSeed<'de> for Elements<'_, 
     }
 }
 
-impl<'de, F: FnMut(Element, u64) -> bool> Visitor<'de> for Elements<'_, F> {
+impl<'de, F: FnMut(JsonElement, u64) -> bool> Visitor<'de> for Elements<'_, F> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -113,7 +113,7 @@ mod tests {
 
     use super::*;
 
-    fn read(text: &str) -> (usize, Result<(), Fault>) {
+    fn read(text: &str) -> (usize, Result<(), JsonArrayError>) {
         let mut count = 0;
         let ended = elements(Cursor::new(text.as_bytes()), |_, _| {
             count += 1;
@@ -127,7 +127,7 @@ mod tests {
         let mut lines = Vec::new();
         let text = "[\n {\"a\": 1},\n {\"a\":\n 2}, [1]\n]\n";
         elements(Cursor::new(text), |element, line| {
-            lines.push((matches!(element, Element::Object(_)), line));
+            lines.push((matches!(element, JsonElement::Object(_)), line));
             true
         })
         .unwrap();
@@ -152,7 +152,7 @@ mod tests {
         ] {
             let (read, ended) = read(text);
             assert_eq!(read, count, "{text}");
-            let Err(Fault::Text(at, reason)) = ended else {
+            let Err(JsonArrayError::Text(at, reason)) = ended else {
                 panic!("{text}: {ended:?}");
             };
             assert_eq!(at, line, "{text}: {reason}");
@@ -160,7 +160,7 @@ mod tests {
         let deep = "[".repeat(100_000);
         assert!(read(&deep).1.is_err());
         let long = format!("[\"{}\"]", "x".repeat(LONGEST_RECORD + 1));
-        let Err(Fault::Text(_, reason)) = read(&long).1 else {
+        let Err(JsonArrayError::Text(_, reason)) = read(&long).1 else {
             panic!("a long element was read");
         };
         assert_eq!(reason, "an element is longer than 16 MiB");

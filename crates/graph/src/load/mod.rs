@@ -9,133 +9,60 @@ mod assemble;
 pub(crate) mod blocks;
 mod bounds;
 pub(crate) mod chunk;
-pub(crate) mod file;
+mod csv;
+pub(crate) mod fields;
 mod json;
 pub(crate) mod naming;
+mod options;
 pub(crate) mod output;
 pub(crate) mod rdf;
 mod read;
+pub(crate) mod record;
 pub(crate) mod source;
 pub(crate) mod strings;
 pub(crate) mod table;
 mod wide;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use oxrdfio::{RdfFormat, RdfParser};
 
 use crate::error::{Error, Result};
+use crate::file;
 use crate::graph::RelationId;
 use crate::key;
 use crate::manifest::{Counts, FORMAT, Manifest};
 use crate::shape::Shape;
 use crate::sums::Sums;
 
+pub use options::{LEAST_MEMORY, LoadOptions, LoadProgress, LoadStep};
 pub use read::Mistake;
 pub use source::{Format, Input};
 pub use table::TableOptions;
 pub use wide::Wide;
 
-/// How to load.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LoadOptions {
-    /// The inputs' format; told by their names or first lines if none is given.
-    pub format: Option<Format>,
-    /// How to read tables.
-    pub table: TableOptions,
-    /// Predicates that give labels, before the well-known ones.
-    pub labels: Vec<String>,
-    /// Predicates that give further names, beside the well-known ones.
-    pub aliases: Vec<String>,
-    /// Tables of (entity, name) that give labels.
-    pub names: Vec<PathBuf>,
-    /// The language in which labels are preferred.
-    pub language: String,
-    /// Bytes of memory to keep to, more or less.
-    pub memory: usize,
-    /// Number of workers; all cores if 0.
-    pub threads: usize,
-    /// How many malformed lines to pass over before giving up.
-    pub max_errors: u64,
-    /// Whether a graph that is there already may be replaced.
-    pub replace: bool,
-    /// What relative IRIs of documents are relative to, until a document says it itself.
-    pub base: Option<String>,
-    /// Bytes of text that an input may have when it is unpacked. A few bytes can unpack to very
-    /// many; those who load files of strangers set it.
-    pub max_text: u64,
-}
-
-impl Default for LoadOptions {
-    fn default() -> Self {
-        Self {
-            format: None,
-            table: TableOptions::default(),
-            labels: Vec::new(),
-            aliases: Vec::new(),
-            names: Vec::new(),
-            language: "en".into(),
-            memory: 4 << 30,
-            threads: 0,
-            max_errors: u64::MAX,
-            replace: false,
-            base: None,
-            max_text: u64::MAX,
-        }
-    }
-}
-
-/// What a load did.
+/// The result of a load.
 #[derive(Clone, Debug)]
 pub struct LoadReport {
-    /// What the graph holds.
+    /// The number of triples, entities and so on.
     pub counts: Counts,
     /// The first ten malformed lines.
     pub mistakes: Vec<Mistake>,
-    /// Things worth telling: label predicates that do not occur, and the like.
+    /// Notes for the user, such as label predicates that do not occur.
     pub notes: Vec<String>,
     /// Bytes of the graph on disk.
     pub bytes: u64,
-    /// How many sorted chunks went through the disk.
+    /// Number of sorted chunks that were spilled to disk.
     pub spilled: usize,
     /// How long it took.
     pub time: Duration,
 }
 
-/// What a load is doing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LoadStep {
-    /// Reading and parsing; counted in bytes of the input.
-    Reading,
-    /// Merging dictionaries.
-    Merging,
-    /// Laying triples out; counted in triples, both ways.
-    Sorting,
-    /// Choosing labels and sorting names.
-    Naming,
-}
-
-/// Told again and again while a load runs.
-#[derive(Clone, Copy, Debug)]
-pub struct LoadProgress {
-    /// What is going on.
-    pub step: LoadStep,
-    /// How much of it is done.
-    pub done: u64,
-    /// Out of how much, where known.
-    pub total: Option<u64>,
-    /// Triples read so far.
-    pub triples: u64,
-}
-
-/// The least memory that a load works with.
-pub const LEAST_MEMORY: usize = 1 << 20;
-
 /// Loads files into a graph folder.
 ///
-/// Nothing counts until all is done: the graph that was there before stays whole until the new
-/// one takes its place in one step, whenever the process is stopped.
+/// The load is atomic: an existing graph stays intact until the new one replaces it in one step,
+/// even if the process is killed.
 ///
 /// ```no_run
 /// use wherefore_graph::{Input, LoadOptions, Store, load};
@@ -161,7 +88,7 @@ pub fn load(
             wanted: "an absolute IRI such as `http://example.org/`",
         });
     }
-    let output = output::Output::prepare(out, options.replace)?;
+    let output = output::OutputFolder::prepare(out, options.replace)?;
     let threads = match options.threads {
         0 => std::thread::available_parallelism().map_or(1, usize::from),
         n => n,
@@ -175,7 +102,7 @@ pub fn load(
 
 fn fill(
     inputs: &[Input],
-    output: output::Output,
+    output: output::OutputFolder,
     options: &LoadOptions,
     threads: usize,
     progress: &(dyn Fn(LoadProgress) + Sync),
@@ -190,7 +117,7 @@ fn fill(
         output.temporary(),
         progress,
     )?;
-    let read::Parsed {
+    let read::ParsedInputs {
         chunks,
         mistakes,
         malformed,
@@ -205,7 +132,7 @@ fn fill(
             let wide = options.table.wide.is_some();
             return Err(nothing_read(inputs, malformed, &mistakes, separator, wide));
         }
-        notes.push("the input holds no triples".into());
+        notes.push("the input contains no triples".into());
     }
     let built = build(
         output,
@@ -231,13 +158,13 @@ fn fill(
     })
 }
 
-/// What a graph is told of where its triples come from.
+/// Settings and counts of a graph that do not come from its triples.
 pub(crate) struct Origin<'a> {
     pub(crate) labels: &'a [String],
     pub(crate) aliases: &'a [String],
     pub(crate) language: &'a str,
     pub(crate) malformed: u64,
-    /// Duplicates that were met before.
+    /// Duplicates that were dropped before.
     pub(crate) duplicates: u64,
 }
 
@@ -248,11 +175,10 @@ pub(crate) struct Built {
     pub(crate) bytes: u64,
 }
 
-/// From sorted chunks to a graph that is in its place. `before` is called with the folder of the
-/// new files and their checksum while nobody can write changes, just before they take the place
-/// of the old ones.
+/// Builds a graph from sorted chunks and publishes it. `before` is called with the folder of the
+/// new files and their checksum just before that, while no changes can be written.
 pub(crate) fn build(
-    output: output::Output,
+    output: output::OutputFolder,
     mut chunks: Vec<chunk::SortedChunk>,
     origin: Origin<'_>,
     memory: usize,
@@ -260,7 +186,7 @@ pub(crate) fn build(
     before: impl FnOnce(&Path, &str) -> Result<()>,
 ) -> Result<Built> {
     let parsed: u64 = chunks.iter().map(|c| c.triples.len() as u64).sum();
-    let told = |step, done, total| {
+    let report = |step, done, total| {
         progress(LoadProgress {
             step,
             done,
@@ -269,11 +195,11 @@ pub(crate) fn build(
         });
     };
 
-    told(LoadStep::Merging, 0, None);
+    report(LoadStep::Merging, 0, None);
     let data = output.data();
     let merged = assemble::merge_terms(data, &mut chunks)?;
     let mut files = merged.files;
-    let sorting = |done| told(LoadStep::Sorting, done, Some(2 * parsed));
+    let sorting = |done| report(LoadStep::Sorting, done, Some(2 * parsed));
     sorting(0);
     let budget = memory / 2;
     let (outgoing, triples) =
@@ -287,11 +213,11 @@ pub(crate) fn build(
         budget,
         &|done| sorting(parsed + done),
     )?);
-    let mut twins = file::Output::create(&data.join("relation-entities"))?;
+    let mut twins = file::FileWriter::create(&data.join("relation-entities"))?;
     twins.write(bytemuck::cast_slice(&merged.relation_entities))?;
     files.push(twins.finish()?);
 
-    told(LoadStep::Naming, 0, None);
+    report(LoadStep::Naming, 0, None);
     let kinds = merged.kinds;
     let mut counts = Counts {
         triples,
@@ -324,7 +250,7 @@ pub(crate) fn build(
     counts.naming = named.naming;
     let mut sums = Sums::default();
     let mut infos = Vec::with_capacity(files.len());
-    for file::Written { info, sums: blocks } in files {
+    for file::WrittenFile { info, sums: blocks } in files {
         sums.insert(&info.name, blocks);
         infos.push(info);
     }
@@ -369,7 +295,7 @@ fn naming_relations(
 ) -> Result<Vec<RelationId>> {
     let mut found = Vec::new();
     for name in given {
-        let named = shape.relations.find(&table::entity_key(name))?;
+        let named = shape.relations.find(&fields::entity_key(name))?;
         let named = match named {
             Some(id) => Some(id),
             None => {
@@ -410,10 +336,10 @@ fn nothing_read(
         return Error::Empty;
     };
     let mut reason = format!(
-        "none of its lines is a triple; {malformed} malformed, the first: line {}: {}",
+        "it has no valid lines; {malformed} are malformed, the first is line {}: {}",
         first.line, first.reason
     );
-    let hint = if first.reason.starts_with(read::NOT_UTF8) {
+    let hint = if first.reason.starts_with(record::NOT_UTF8) {
         "its text has another encoding; where that is Latin-1, \
          `iconv -f latin1 -t utf-8 FILE > NEW` writes it as UTF-8"
     } else if let Some((name, advice)) = separator {

@@ -6,10 +6,10 @@ use std::path::Path;
 
 use rayon::prelude::*;
 
-use super::file::{Output, Written};
-use super::strings::{Run, Slot, merge};
+use super::strings::{Slot, SortedRun, merge};
 use crate::base::{LONGEST_VALUE, NONE, name_hash};
 use crate::error::{Error, Result};
+use crate::file::{FileWriter, WrittenFile};
 use crate::graph::{EntityId, RelationId};
 use crate::key;
 use crate::names::normalise;
@@ -34,8 +34,8 @@ pub(crate) const ALIASES: [&str; 4] = [
 ];
 
 /// What naming found.
-pub(crate) struct Named {
-    pub(crate) files: Vec<Written>,
+pub(crate) struct WrittenNames {
+    pub(crate) files: Vec<WrittenFile>,
     pub(crate) unnamed: u64,
     pub(crate) naming: u64,
 }
@@ -49,19 +49,19 @@ pub(crate) fn write_names(
     aliases: &[RelationId],
     language: &str,
     memory: usize,
-) -> Result<Named> {
+) -> Result<WrittenNames> {
     let entities = shape.entities.len();
     let (chosen, mut naming) = choose_labels(shape, labels, language)?;
     for &relation in aliases {
         naming += shape.by_relation(relation)?.count() as u64;
     }
-    let mut file = Output::create(&folder.join("labels"))?;
+    let mut file = FileWriter::create(&folder.join("labels"))?;
     file.write(bytemuck::cast_slice(&chosen))?;
     let mut files = vec![file.finish()?];
 
     let mut naming_relations = [labels, aliases].concat();
     naming_relations.sort_unstable();
-    let mut names = Filing::new(temporary, memory / 2);
+    let mut names = NameSorter::new(temporary, memory / 2);
     let mut unnamed = 0;
     shape.entities.for_each(|id, bytes| {
         let entity = EntityId(id as u32);
@@ -82,13 +82,13 @@ pub(crate) fn write_names(
             return Ok(());
         }
         match readable_key(bytes) {
-            Some(name) => names.file(&normalise(&name), entity.0),
+            Some(name) => names.push(&normalise(&name), entity.0),
             None => Ok(()),
         }
     })?;
 
-    let mut order = Output::create(&folder.join("names.order"))?;
-    let mut hashes = Hashes::new(temporary, entities, memory / 2)?;
+    let mut order = FileWriter::create(&folder.join("names.order"))?;
+    let mut hashes = HashSorter::new(temporary, entities, memory / 2)?;
     names.finish(|name, id| {
         order.write(&id.to_le_bytes())?;
         hashes.push(
@@ -97,10 +97,10 @@ pub(crate) fn write_names(
         )
     })?;
     files.push(order.finish()?);
-    let mut file = Output::create(&folder.join("names.hashes"))?;
+    let mut file = FileWriter::create(&folder.join("names.hashes"))?;
     hashes.finish(&mut file)?;
     files.push(file.finish()?);
-    Ok(Named {
+    Ok(WrittenNames {
         files,
         unnamed,
         naming,
@@ -152,21 +152,21 @@ pub(crate) fn label_rank(key: &[u8], language: &str) -> Option<u8> {
 }
 
 /// Names being sorted.
-struct Filing<'a> {
+struct NameSorter<'a> {
     temporary: &'a Path,
     memory: usize,
     arena: Vec<u8>,
     slots: Vec<Slot>,
     /// Full arenas, to be sorted side by side.
     waiting: Vec<(Vec<u8>, Vec<Slot>)>,
-    runs: Vec<Run>,
+    runs: Vec<SortedRun>,
     kept: usize,
 }
 
 /// An arena of this size is one thread's work.
 const ARENA: usize = 16 << 20;
 
-impl<'a> Filing<'a> {
+impl<'a> NameSorter<'a> {
     fn new(temporary: &'a Path, memory: usize) -> Self {
         Self {
             temporary,
@@ -179,7 +179,7 @@ impl<'a> Filing<'a> {
         }
     }
 
-    fn file(&mut self, name: &str, id: u32) -> Result<()> {
+    fn push(&mut self, name: &str, id: u32) -> Result<()> {
         self.slots.push(Slot {
             start: self.arena.len() as u64,
             length: u32::try_from(name.len()).map_err(|_| Error::TooMany {
@@ -201,9 +201,9 @@ impl<'a> Filing<'a> {
     }
 
     fn sort(&mut self) -> Result<()> {
-        let sorted: Vec<Run> = std::mem::take(&mut self.waiting)
+        let sorted: Vec<SortedRun> = std::mem::take(&mut self.waiting)
             .into_par_iter()
-            .map(|(arena, slots)| Run::sorted(arena, slots))
+            .map(|(arena, slots)| SortedRun::sorted(arena, slots))
             .collect();
         for run in sorted {
             self.kept += ARENA;
@@ -230,23 +230,23 @@ impl<'a> Filing<'a> {
 }
 
 /// (hash, entity) pairs being sorted: in parts by the hash's first bits, each small enough.
-struct Hashes {
-    parts: Vec<Part>,
+struct HashSorter {
+    parts: Vec<HashPartition>,
     bits: u32,
 }
 
-enum Part {
+enum HashPartition {
     Memory(Vec<[u32; 2]>),
     File(std::path::PathBuf, BufWriter<File>),
 }
 
-impl Hashes {
-    fn new(temporary: &Path, most: usize, memory: usize) -> Result<Self> {
-        let needed = (most * size_of::<[u32; 2]>()).div_ceil(memory.max(1 << 20));
+impl HashSorter {
+    fn new(temporary: &Path, max_pairs: usize, memory: usize) -> Result<Self> {
+        let needed = (max_pairs * size_of::<[u32; 2]>()).div_ceil(memory.max(1 << 20));
         let bits = needed.next_power_of_two().trailing_zeros().min(10);
         if bits == 0 {
             return Ok(Self {
-                parts: vec![Part::Memory(Vec::new())],
+                parts: vec![HashPartition::Memory(Vec::new())],
                 bits,
             });
         }
@@ -254,7 +254,7 @@ impl Hashes {
         for i in 0..1 << bits {
             let path = temporary.join(format!("hashes-{i}"));
             let file = File::create(&path).map_err(Error::io("create", &path))?;
-            parts.push(Part::File(path, BufWriter::new(file)));
+            parts.push(HashPartition::File(path, BufWriter::new(file)));
         }
         Ok(Self { parts, bits })
     }
@@ -266,19 +266,19 @@ impl Hashes {
             hash >> (32 - self.bits)
         };
         match &mut self.parts[part as usize] {
-            Part::Memory(pairs) => pairs.push([hash, id]),
-            Part::File(path, file) => file
+            HashPartition::Memory(pairs) => pairs.push([hash, id]),
+            HashPartition::File(path, file) => file
                 .write_all(bytemuck::bytes_of(&[hash, id]))
                 .map_err(Error::io("write", &*path))?,
         }
         Ok(())
     }
 
-    fn finish(self, out: &mut Output) -> Result<()> {
+    fn finish(self, out: &mut FileWriter) -> Result<()> {
         for part in self.parts {
             let mut pairs = match part {
-                Part::Memory(pairs) => pairs,
-                Part::File(path, file) => {
+                HashPartition::Memory(pairs) => pairs,
+                HashPartition::File(path, file) => {
                     file.into_inner()
                         .map_err(|e| Error::io("write", &path)(e.into_error()))?;
                     let bytes = std::fs::read(&path).map_err(Error::io("read", &path))?;

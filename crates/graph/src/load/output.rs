@@ -1,31 +1,33 @@
-//! The folder that a load writes: prepared aside, published in one step, cleaned up on failure.
+//! The output folder of a load: written in a temporary folder, published in one step, cleaned up on
+//! failure.
 
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 
-use crate::changes::log::{LOCK as CHANGES_LOCK, WriteLock};
 use crate::error::{Error, Result};
-use crate::manifest::{MANIFEST, Manifest, stays_inside, sync_folder};
+use crate::file::sync_folder;
+use crate::graph_folder::DATA_PREFIX;
+use crate::manifest::{MANIFEST, Manifest, stays_inside};
+use crate::write_lock::{LOCK as CHANGES_LOCK, WriteLock};
 
 const LOCK: &str = ".lock";
 const WORK: &str = ".loading";
-pub(crate) const DATA: &str = "data-";
 
 /// A graph folder being written.
-pub(crate) struct Output {
+pub(crate) struct OutputFolder {
     graph: PathBuf,
     work: PathBuf,
     data: PathBuf,
     temporary: PathBuf,
-    /// Whether the folder was made by us and is empty but for our files.
+    /// Whether we created the folder.
     fresh: bool,
     published: bool,
     /// Held until the end: one writer at a time.
     _lock: File,
 }
 
-impl Output {
-    /// Makes the folder ready; what is there already stays as it is.
+impl OutputFolder {
+    /// Prepares the folder; an existing graph is not changed.
     pub(crate) fn prepare(graph: &Path, replace: bool) -> Result<Self> {
         let existed = graph.exists();
         if existed && !graph.is_dir() {
@@ -42,7 +44,7 @@ impl Output {
                     is_graph,
                 });
             }
-            // remains of a load that was stopped are ours; anything else is not
+            // leftovers of an interrupted load may be removed; other files may not
             if !is_graph && entries(graph)?.iter().any(|name| !is_ours(name)) {
                 return Err(Error::OutputExists {
                     path: graph.to_owned(),
@@ -81,17 +83,17 @@ impl Output {
         Ok(output)
     }
 
-    /// Where the graph's files go.
+    /// The folder for the graph's files.
     pub(crate) fn data(&self) -> &Path {
         &self.data
     }
 
-    /// Where anything else goes.
+    /// The folder for temporary files.
     pub(crate) fn temporary(&self) -> &Path {
         &self.temporary
     }
 
-    /// Puts the new graph into the place of the old one. Whoever writes changes waits meanwhile.
+    /// Replaces the old graph by the new one. Writers of changes wait meanwhile.
     pub(crate) fn publish(
         mut self,
         mut manifest: Manifest,
@@ -99,12 +101,12 @@ impl Output {
     ) -> Result<()> {
         let _writing = WriteLock::take(&self.graph)?;
         before(&self.data, &manifest.checksum)?;
-        let mut folder = format!("{DATA}{}", manifest.checksum);
+        let mut folder = format!("{DATA_PREFIX}{}", manifest.checksum);
         let mut number = 1;
         // the same graph may be there already, and perhaps it is being replaced because of damage
         while self.graph.join(&folder).exists() {
             number += 1;
-            folder = format!("{DATA}{}-{number}", manifest.checksum);
+            folder = format!("{DATA_PREFIX}{}-{number}", manifest.checksum);
         }
         let target = self.graph.join(&folder);
         std::fs::rename(&self.data, &target).map_err(Error::io("rename", &self.data))?;
@@ -115,13 +117,13 @@ impl Output {
         self.clean()
     }
 
-    /// Removes what no manifest leads to.
+    /// Removes files that the manifest does not refer to.
     fn clean(&self) -> Result<()> {
         let current = Manifest::read(&self.graph).ok().map(|m| m.folder);
         for name in entries(&self.graph)? {
-            let stale =
-                name == WORK || name.starts_with(DATA) && current.as_deref() != Some(name.as_str());
-            // a damaged manifest may still be mended by hand: keep what it may lead to
+            let stale = name == WORK
+                || name.starts_with(DATA_PREFIX) && current.as_deref() != Some(name.as_str());
+            // a damaged manifest may still be repaired by hand: keep what it may refer to
             if stale && (current.is_some() || name == WORK || !self.graph.join(MANIFEST).exists()) {
                 let path = self.graph.join(&name);
                 std::fs::remove_dir_all(&path).map_err(Error::io("remove", &path))?;
@@ -131,7 +133,7 @@ impl Output {
     }
 }
 
-impl Drop for Output {
+impl Drop for OutputFolder {
     fn drop(&mut self) {
         // nothing more can be done about a failure here; the next load cleans up
         let _ = std::fs::remove_dir_all(&self.work);
@@ -157,6 +159,6 @@ fn is_ours(name: &str) -> bool {
     name == LOCK
         || name == CHANGES_LOCK
         || name == WORK
-        || name.starts_with(DATA)
+        || name.starts_with(DATA_PREFIX)
         || name == format!("{MANIFEST}.part")
 }

@@ -12,24 +12,26 @@ use oxrdf::{NamedOrBlankNodeRef, TermRef};
 use oxrdfio::{RdfFormat, RdfParseError, RdfParser};
 use oxttl::NQuadsParser;
 
-use super::bounds::{Bounded, Watch};
+use super::bounds::{BoundedReader, InputMonitor};
 use super::source::unpack_error;
 use crate::error::{Error, Result};
-use crate::key::{self, LiteralKindRef};
+use crate::key::{self, LiteralKindRef, TripleKeys};
 
-/// Keys of head, relation and tail.
-pub(crate) type Keys = [Vec<u8>; 3];
-
-/// Reads one line. `Ok(false)`: it holds no triple (blank or comment).
-pub(crate) fn line(line: &[u8], quads: bool, file: usize, keys: &mut Keys) -> Result<bool, String> {
+/// Parses one line. Returns `Ok(false)` for blank lines and comments.
+pub(crate) fn line(
+    line: &[u8],
+    quads: bool,
+    file: usize,
+    keys: &mut TripleKeys,
+) -> Result<bool, String> {
     match plain_line(line, quads, file, keys) {
         Some(found) => Ok(found),
         None => general_line(line, quads, file, keys),
     }
 }
 
-/// Reads a plain line; `None` if it takes the general parser to tell.
-fn plain_line(line: &[u8], quads: bool, file: usize, keys: &mut Keys) -> Option<bool> {
+/// Parses a plain line; `None` if it needs the general parser.
+fn plain_line(line: &[u8], quads: bool, file: usize, keys: &mut TripleKeys) -> Option<bool> {
     let mut rest = trim(line);
     if rest.is_empty() || rest[0] == b'#' {
         return Some(false);
@@ -67,7 +69,7 @@ fn space(rest: &mut &[u8]) -> Option<()> {
     Some(())
 }
 
-/// Bytes of an IRI that need no second look.
+/// Bytes that the fast path accepts in an IRI.
 const IRI_BYTES: [bool; 256] = {
     let mut table = [false; 256];
     let plain =
@@ -93,7 +95,7 @@ fn plain_iri_text<'a>(rest: &mut &'a [u8]) -> Option<&'a str> {
         return None;
     }
     let iri = &body[..end];
-    // `scheme://host/…` with an everyday scheme and host; anything else is looked at in full
+    // `scheme://host/…` with an everyday scheme and host; anything else goes to the general parser
     let after = iri.strip_prefix(b"http")?;
     let after = after
         .strip_prefix(b"s")
@@ -142,7 +144,7 @@ fn plain_literal(rest: &mut &[u8], key: &mut Vec<u8>) -> Option<()> {
             let tag = after[1..]
                 .split(|b| !b.is_ascii_alphanumeric() && *b != b'-')
                 .next()?;
-            // two or three letters, perhaps a region: the rest of BCP 47 is looked at in full
+            // two or three letters, perhaps a region: the rest of BCP 47 goes to the general parser
             let (language, region) = match memchr::memchr(b'-', tag) {
                 Some(at) => (&tag[..at], Some(&tag[at + 1..])),
                 None => (tag, None),
@@ -179,7 +181,12 @@ fn plain_literal(rest: &mut &[u8], key: &mut Vec<u8>) -> Option<()> {
 }
 
 /// Reads any line.
-fn general_line(line: &[u8], quads: bool, file: usize, keys: &mut Keys) -> Result<bool, String> {
+fn general_line(
+    line: &[u8],
+    quads: bool,
+    file: usize,
+    keys: &mut TripleKeys,
+) -> Result<bool, String> {
     for key in keys.iter_mut() {
         key.clear();
     }
@@ -200,10 +207,10 @@ fn general_line(line: &[u8], quads: bool, file: usize, keys: &mut Keys) -> Resul
     Ok(found)
 }
 
-/// What a document parser meets.
+/// An event of the document parser.
 pub(crate) enum Event<'a> {
-    Triple(&'a Keys),
-    /// A mistake that can be passed over: line and reason.
+    Triple(&'a TripleKeys),
+    /// A syntax error that can be skipped: line and reason.
     Mistake(u64, String),
 }
 
@@ -213,10 +220,10 @@ pub(crate) struct Document<'a> {
     pub(crate) format: RdfFormat,
     /// The number of the input.
     pub(crate) file: usize,
-    /// What relative IRIs are relative to. It is an IRI.
+    /// The base of relative IRIs.
     pub(crate) base: Option<&'a str>,
-    /// Bytes that may lie between two triples.
-    pub(crate) most_between: u64,
+    /// Maximum bytes between two triples.
+    pub(crate) max_between: u64,
 }
 
 /// Reads a whole document. `each` returns false to stop.
@@ -228,9 +235,9 @@ pub(crate) fn document(
     let &Document {
         path, format, file, ..
     } = document;
-    // Turtle and TriG go on after a mistake; in XML and JSON all that follows is lost
+    // the Turtle parser recovers from a syntax error; the XML and JSON parsers do not
     let recovers = matches!(format, RdfFormat::Turtle | RdfFormat::TriG);
-    let mut keys = Keys::default();
+    let mut keys = TripleKeys::default();
     // anonymous nodes get a random label from the parser: number them instead, so that the same
     // file gives the same graph
     let mut blanks: HashMap<String, usize> = HashMap::new();
@@ -243,24 +250,23 @@ pub(crate) fn document(
     if let Some(base) = document.base {
         parser = (parser.with_base_iri(base)).map_err(|e| unreadable(path, 0, &e.to_string()))?;
     }
-    let watch = Watch::default();
-    let text = Bounded::new(text, format, document.most_between, watch.clone());
+    let monitor = InputMonitor::default();
+    let text = BoundedReader::new(text, format, document.max_between, monitor.clone());
     for quad in parser.for_reader(text) {
-        // whatever the parser makes of a text that was ended
-        if let (true, Some(reason)) = (quad.is_err(), watch.refused()) {
+        // the parser reports a refused text in words of its own
+        if let (true, Some(reason)) = (quad.is_err(), monitor.refused()) {
             return Err(Error::BadInput {
                 path: path.to_owned(),
                 reason,
                 hint: Some(
-                    "turn it into N-Triples with another program, or, if it is as it should be, \
-                     raise `--memory`"
+                    "convert it to N-Triples with another program, or raise `--memory` if the file is valid"
                         .into(),
                 ),
             });
         }
-        let go_on = match quad {
+        let is_wanted = match quad {
             Ok(quad) => {
-                watch.triple();
+                monitor.triple();
                 for key in &mut keys {
                     key.clear();
                 }
@@ -290,21 +296,21 @@ pub(crate) fn document(
             }
             Err(RdfParseError::Io(e)) => return Err(unpack_error(path, e)),
         };
-        if !go_on {
+        if !is_wanted {
             break;
         }
     }
     Ok(())
 }
 
-/// A document with a mistake after which nothing can be read.
+/// The error for a document with a syntax error that the parser does not recover from.
 pub(super) fn unreadable(path: &Path, line: u64, reason: &str) -> Error {
-    // so the parser says that it has nothing to fetch a context with
+    // the message of the JSON-LD parser for a remote context
     let (reason, hint) = if reason.contains("LoadDocumentCallback") {
         (
-            "its `@context` is an address, and remote contexts are not fetched".to_owned(),
-            "write the context itself into the file in place of its address, or turn the file \
-             into N-Triples with a JSON-LD program",
+            "its `@context` is a URL, and remote contexts are not fetched".to_owned(),
+            "replace the URL in the file by the context itself, or convert the file to N-Triples \
+             with a JSON-LD program",
         )
     } else {
         let place = match line {
@@ -313,7 +319,7 @@ pub(super) fn unreadable(path: &Path, line: u64, reason: &str) -> Error {
         };
         (
             place + reason,
-            "mend the file; nothing after the mistake can be read",
+            "fix the file; nothing after the error can be parsed",
         )
     };
     Error::BadInput {
@@ -329,12 +335,12 @@ mod tests {
 
     use super::*;
 
-    type Read = (bool, Keys);
+    type Read = (bool, TripleKeys);
 
     fn both(text: &str, quads: bool) -> (Option<Read>, Result<Read, String>) {
-        let mut keys = Keys::default();
+        let mut keys = TripleKeys::default();
         let plain = plain_line(text.as_bytes(), quads, 0, &mut keys).map(|f| (f, keys.clone()));
-        let mut keys = Keys::default();
+        let mut keys = TripleKeys::default();
         let general = general_line(text.as_bytes(), quads, 0, &mut keys).map(|f| (f, keys.clone()));
         (plain, general)
     }
@@ -377,7 +383,7 @@ mod tests {
             "<http://a/c> <http://a/d> \"x\\q\" .",
             "<http://a/#b#c> <http://a/d> <http://a/e> .",
         ];
-        let mut keys = Keys::default();
+        let mut keys = TripleKeys::default();
         for text in good {
             assert!(line(text.as_bytes(), false, 0, &mut keys).is_ok(), "{text}");
         }
@@ -416,7 +422,7 @@ mod tests {
                     format: RdfFormat::Turtle,
                     file: 2,
                     base: None,
-                    most_between: 1 << 20,
+                    max_between: 1 << 20,
                 },
                 text.as_bytes(),
                 |event| {

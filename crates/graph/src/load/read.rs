@@ -1,4 +1,4 @@
-//! Reading inputs on all cores.
+//! Parsing inputs on all cores.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -7,18 +7,21 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::blocks::{Block, Blocks, LONGEST_RECORD};
-use super::bounds::most_between;
+use super::bounds::max_between;
 use super::chunk::{Chunk, SortedChunk};
+use super::fields::{self, first_record};
 use super::json;
-use super::rdf::{self, Event, Keys};
+use super::naming;
+use super::options::{LoadOptions, LoadProgress, LoadStep};
+use super::rdf::{self, Event};
+use super::record::{NOT_UTF8, RecordFormat, each_record, utf8};
 use super::source::{self, Format, Input, Source};
-use super::table::{self, Layout, Record, TableOptions};
-use super::wide::{Element, Said, Things, first_record};
-use super::{LoadOptions, LoadProgress, LoadStep, naming};
+use super::table::{self, Layout, RecordKind};
+use super::wide::{JsonElement, RowTriples, WideSchema};
 use crate::error::{Error, Result};
-use crate::key::{self, LiteralKindRef};
+use crate::key::{self, LiteralKindRef, TripleKeys};
 
-/// A line that could not be read.
+/// A malformed line.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Mistake {
     /// The input.
@@ -35,18 +38,15 @@ impl std::fmt::Display for Mistake {
     }
 }
 
-const SHOWN: usize = 10;
+const MAX_REPORTED: usize = 10;
 
-/// How the mistake of a line that is no text begins.
-pub(crate) const NOT_UTF8: &str = "not UTF-8";
-
-/// What reading gave.
-pub(crate) struct Parsed {
+/// Parsed inputs.
+pub(crate) struct ParsedInputs {
     pub(crate) chunks: Vec<SortedChunk>,
     pub(crate) mistakes: Vec<Mistake>,
     pub(crate) malformed: u64,
     pub(crate) spilled: usize,
-    /// Things worth telling.
+    /// Notes for the user.
     pub(crate) notes: Vec<String>,
     /// What else may stand between the fields of a table, and what to do then.
     pub(crate) separator: Option<(&'static str, &'static str)>,
@@ -54,8 +54,8 @@ pub(crate) struct Parsed {
     pub(crate) is_rdf: bool,
 }
 
-/// What the workers share.
-struct Shared<'a> {
+/// State shared by the workers.
+struct SharedState<'a> {
     options: &'a LoadOptions,
     inputs: Vec<PathBuf>,
     /// Memory of one worker.
@@ -65,7 +65,7 @@ struct Shared<'a> {
     spilled: AtomicUsize,
     triples: AtomicU64,
     malformed: AtomicU64,
-    /// Lines with fields that were not read.
+    /// Lines with ignored fields.
     longer: AtomicU64,
     notes: Mutex<Vec<String>>,
     separator: Mutex<Option<(&'static str, &'static str)>>,
@@ -77,12 +77,12 @@ struct Shared<'a> {
 }
 
 /// Work for a worker.
-enum Task {
+enum ParseTask {
     Lines {
         file: usize,
         format: Format,
         layout: Option<Layout>,
-        things: Option<Arc<Things>>,
+        things: Option<Arc<WideSchema>>,
         block: Block,
     },
     /// Keys of parsed triples, one after the other, with their lengths.
@@ -105,15 +105,15 @@ pub(crate) fn read(
     memory: usize,
     temporary: &Path,
     progress: &(dyn Fn(LoadProgress) + Sync),
-) -> Result<Parsed> {
-    let shared = Shared {
+) -> Result<ParsedInputs> {
+    let shared = SharedState {
         options,
         inputs: inputs
             .iter()
             .map(Input::path)
             .chain(options.names.iter().cloned())
             .collect(),
-        // what is being read, queued and merged takes the rest
+        // the rest is for reading, queueing and merging
         share: memory * 6 / 10 / threads,
         temporary,
         chunks: Mutex::new(Vec::new()),
@@ -127,7 +127,7 @@ pub(crate) fn read(
         mistakes: Mutex::new(BTreeSet::new()),
         stop: AtomicBool::new(false),
     };
-    let (sender, receiver) = sync_channel::<Task>(2 * threads);
+    let (sender, receiver) = sync_channel::<ParseTask>(2 * threads);
     let receiver = Mutex::new(receiver);
     std::thread::scope(|scope| -> Result<()> {
         let workers: Vec<_> = (0..threads)
@@ -136,7 +136,7 @@ pub(crate) fn read(
                     let result = work(&shared, &receiver);
                     if result.is_err() {
                         shared.stop.store(true, Ordering::Relaxed);
-                        // keep taking, so that the reader does not wait for ever
+                        // drain the queue, so that the reader is not blocked
                         while let Ok(task) = next(&receiver) {
                             drop(task);
                         }
@@ -191,7 +191,7 @@ pub(crate) fn read(
         ));
     }
     let separator = lock(&shared.separator).take();
-    Ok(Parsed {
+    Ok(ParsedInputs {
         is_rdf: !shared.tables.load(Ordering::Relaxed),
         notes,
         separator,
@@ -205,16 +205,16 @@ pub(crate) fn read(
     })
 }
 
-fn next(receiver: &Mutex<Receiver<Task>>) -> Result<Task, std::sync::mpsc::RecvError> {
+fn next(receiver: &Mutex<Receiver<ParseTask>>) -> Result<ParseTask, std::sync::mpsc::RecvError> {
     lock(receiver).recv()
 }
 
-impl Shared<'_> {
+impl SharedState<'_> {
     fn mistake(&self, file: usize, line: u64, reason: String) {
         let count = self.malformed.fetch_add(1, Ordering::Relaxed) + 1;
         let mut mistakes = lock(&self.mistakes);
         mistakes.insert((file, line, reason));
-        if mistakes.len() > SHOWN {
+        if mistakes.len() > MAX_REPORTED {
             mistakes.pop_last();
         }
         if count > self.options.max_errors {
@@ -227,16 +227,16 @@ impl Shared<'_> {
     }
 }
 
-/// The reading side: opens inputs one after the other and hands out their text.
+/// The reading side: opens inputs one after the other and sends their text to the workers.
 fn send_all(
     inputs: &[Input],
-    shared: &Shared<'_>,
-    sender: &SyncSender<Task>,
+    shared: &SharedState<'_>,
+    sender: &SyncSender<ParseTask>,
     progress: &(dyn Fn(LoadProgress) + Sync),
 ) -> Result<()> {
     let total = inputs.iter().map(Input::size).sum::<Option<u64>>();
     let read = Arc::new(AtomicU64::new(0));
-    let tell = || {
+    let report = || {
         progress(LoadProgress {
             step: LoadStep::Reading,
             done: read.load(Ordering::Relaxed),
@@ -244,7 +244,7 @@ fn send_all(
             triples: shared.triples.load(Ordering::Relaxed),
         });
     };
-    tell();
+    report();
     for (file, input) in inputs.iter().enumerate() {
         let options = shared.options;
         let mut source = source::open(input, options.format, read.clone(), options.max_text)?;
@@ -261,11 +261,11 @@ fn send_all(
             source.format = Format::JsonLines;
         }
         match source.format.document() {
-            Some(format) => send_document(source, format, file, shared, sender, &tell)?,
+            Some(format) => send_document(source, format, file, shared, sender, &report)?,
             None if source.format == Format::Json => {
-                send_json(source, file, shared, sender, &tell)?;
+                send_json(source, file, shared, sender, &report)?;
             }
-            None => send_lines(source, file, shared, sender, &tell)?,
+            None => send_lines(source, file, shared, sender, &report)?,
         }
         if shared.stopped() {
             return Ok(());
@@ -280,28 +280,21 @@ fn send_all(
 fn send_lines(
     source: Source,
     file: usize,
-    shared: &Shared<'_>,
-    sender: &SyncSender<Task>,
-    tell: &dyn Fn(),
+    shared: &SharedState<'_>,
+    sender: &SyncSender<ParseTask>,
+    report: &dyn Fn(),
 ) -> Result<()> {
     let Source { path, format, text } = source;
     let is_table = matches!(format, Format::Tsv | Format::Csv | Format::Pipe);
     let (mut layout, mut things) = (None, None);
     let mut blocks = Blocks::new(text, format == Format::Csv);
-    while let Some(mut block) = blocks.next().map_err(|e| source::unpack_error(&path, e))? {
+    while let Some(block) = blocks.next().map_err(|e| source::unpack_error(&path, e))? {
         if block.first_line == 1 {
-            if let Some(rest) = block.bytes.strip_prefix("\u{feff}".as_bytes()) {
-                block.bytes = rest.to_vec();
-            }
             if shared.options.table.wide.is_some() {
                 let found = wide(&path, &block.bytes, format, shared)?;
                 things = Some(Arc::new(found));
             } else if is_table {
-                let first = block
-                    .bytes
-                    .split(|b| *b == b'\n')
-                    .next()
-                    .unwrap_or_default();
+                let first = first_record(&block.bytes, format);
                 let found = Layout::new(
                     &shared.options.table,
                     &String::from_utf8_lossy(first),
@@ -318,10 +311,10 @@ fn send_lines(
                 layout = Some(found);
             }
         }
-        tell();
+        report();
         if shared.stopped()
             || sender
-                .send(Task::Lines {
+                .send(ParseTask::Lines {
                     file,
                     format,
                     layout,
@@ -343,8 +336,8 @@ fn send_lines(
     Ok(())
 }
 
-/// What names the things of a file, by its first record.
-fn wide(path: &Path, text: &[u8], format: Format, shared: &Shared<'_>) -> Result<Things> {
+/// The schema of a wide table, from its first record.
+fn wide(path: &Path, text: &[u8], format: Format, shared: &SharedState<'_>) -> Result<WideSchema> {
     let wide = shared.options.table.wide.as_ref();
     let wide = wide.expect("only called where there is one");
     let bad = |reason: String, hint: &str| Error::BadInput {
@@ -357,10 +350,10 @@ fn wide(path: &Path, text: &[u8], format: Format, shared: &Shared<'_>) -> Result
         let first = text
             .split(|b| *b == b'\n')
             .find(|l| !l.trim_ascii().is_empty());
-        let first = serde_json::from_slice::<Element>(first.unwrap_or_default());
+        let first = serde_json::from_slice::<JsonElement>(first.unwrap_or_default());
         let first = first.map_err(|e| bad(format!("its first line is not JSON: {e}"), hint))?;
         let names = wide.names(&first).map_err(|reason| bad(reason, hint))?;
-        return Ok(Things::Json(names));
+        return Ok(WideSchema::Json(names));
     }
     let first = first_record(text, format);
     let Ok(first) = std::str::from_utf8(first) else {
@@ -380,10 +373,10 @@ fn wide(path: &Path, text: &[u8], format: Format, shared: &Shared<'_>) -> Result
         }
     })?;
     lock(&shared.notes).extend(notes);
-    Ok(Things::Table(columns))
+    Ok(WideSchema::Table(columns))
 }
 
-/// Whether a JSON text begins with an array; what is before it is taken.
+/// Whether a JSON text begins with an array; consumes the space before it.
 fn is_array(source: &mut Source) -> Result<bool> {
     loop {
         let buffer = source.text.fill_buf();
@@ -406,13 +399,13 @@ fn is_array(source: &mut Source) -> Result<bool> {
 fn send_json(
     source: Source,
     file: usize,
-    shared: &Shared<'_>,
-    sender: &SyncSender<Task>,
-    tell: &dyn Fn(),
+    shared: &SharedState<'_>,
+    sender: &SyncSender<ParseTask>,
+    report: &dyn Fn(),
 ) -> Result<()> {
-    let mut batch = Batch::new(shared, sender, tell);
-    let mut said = Said::default();
-    let mut keys = Keys::default();
+    let mut batch = Batch::new(shared, sender, report);
+    let mut row = RowTriples::default();
+    let mut keys = TripleKeys::default();
     let mut names = None;
     let mut failed = None;
     let options = &shared.options.table;
@@ -430,8 +423,8 @@ fn send_json(
                         }
                     },
                 };
-                let read = said.object(&element, names);
-                read.map(|()| said.triples(|keys| batch.add(keys)))
+                let read = row.object(&element, names);
+                read.map(|()| row.triples(|keys| batch.add(keys)))
             }
             None => {
                 let read = table::json_value(&element.value(), options.typed, &mut keys);
@@ -451,36 +444,42 @@ fn send_json(
     match ended {
         Ok(()) => {}
         // half of an array is not what somebody wanted to load
-        Err(json::Fault::Text(line, reason)) => return Err(rdf::unreadable(&path, line, &reason)),
-        Err(json::Fault::Io(error)) => return Err(source::unpack_error(&path, error)),
+        Err(json::JsonArrayError::Text(line, reason)) => {
+            return Err(rdf::unreadable(&path, line, &reason));
+        }
+        Err(json::JsonArrayError::Io(error)) => return Err(source::unpack_error(&path, error)),
     }
     batch.send();
     Ok(())
 }
 
-/// Keys on their way to a worker.
+/// A batch of keys for a worker.
 struct Batch<'a> {
     bytes: Vec<u8>,
     lengths: Vec<[u32; 3]>,
-    shared: &'a Shared<'a>,
-    sender: &'a SyncSender<Task>,
-    tell: &'a dyn Fn(),
+    shared: &'a SharedState<'a>,
+    sender: &'a SyncSender<ParseTask>,
+    report: &'a dyn Fn(),
 }
 
 impl<'a> Batch<'a> {
     const BYTES: usize = 1 << 20;
 
-    fn new(shared: &'a Shared<'a>, sender: &'a SyncSender<Task>, tell: &'a dyn Fn()) -> Self {
+    fn new(
+        shared: &'a SharedState<'a>,
+        sender: &'a SyncSender<ParseTask>,
+        report: &'a dyn Fn(),
+    ) -> Self {
         Self {
             bytes: Vec::with_capacity(Self::BYTES),
             lengths: Vec::new(),
             shared,
             sender,
-            tell,
+            report,
         }
     }
 
-    fn add(&mut self, keys: &Keys) -> Result<()> {
+    fn add(&mut self, keys: &TripleKeys) -> Result<()> {
         let length = |k: &Vec<u8>| {
             u32::try_from(k.len()).map_err(|_| Error::TooMany {
                 what: "bytes in a term",
@@ -495,10 +494,10 @@ impl<'a> Batch<'a> {
         Ok(())
     }
 
-    /// False where nobody takes any more.
+    /// False if the workers have stopped.
     fn send(&mut self) -> bool {
-        (self.tell)();
-        let task = Task::Keys {
+        (self.report)();
+        let task = ParseTask::Keys {
             bytes: std::mem::take(&mut self.bytes),
             lengths: std::mem::take(&mut self.lengths),
         };
@@ -506,8 +505,8 @@ impl<'a> Batch<'a> {
     }
 }
 
-/// Tells what is odd about the first line of a table that nobody said how to read.
-fn first_line(path: &Path, line: &str, format: Format, shared: &Shared<'_>) {
+/// Notes oddities in the first line of a table whose columns are not configured.
+fn first_line(path: &Path, line: &str, format: Format, shared: &SharedState<'_>) {
     let line = line.trim_end_matches('\r');
     if table::is_like_header(line, format) {
         lock(&shared.notes).push(format!(
@@ -524,17 +523,17 @@ fn send_document(
     source: Source,
     format: oxrdfio::RdfFormat,
     file: usize,
-    shared: &Shared<'_>,
-    sender: &SyncSender<Task>,
-    tell: &dyn Fn(),
+    shared: &SharedState<'_>,
+    sender: &SyncSender<ParseTask>,
+    report: &dyn Fn(),
 ) -> Result<()> {
-    let mut batch = Batch::new(shared, sender, tell);
+    let mut batch = Batch::new(shared, sender, report);
     let document = rdf::Document {
         path: &source.path,
         format,
         file,
         base: shared.options.base.as_deref(),
-        most_between: most_between(shared.options.memory),
+        max_between: max_between(shared.options.memory),
     };
     rdf::document(&document, source.text, |event| {
         match event {
@@ -551,8 +550,8 @@ fn send_document(
 fn send_names(
     path: &Path,
     file: usize,
-    shared: &Shared<'_>,
-    sender: &SyncSender<Task>,
+    shared: &SharedState<'_>,
+    sender: &SyncSender<ParseTask>,
 ) -> Result<()> {
     let input = Input::File(path.to_owned());
     let Source { text, format, .. } =
@@ -573,7 +572,7 @@ fn send_names(
                 fields.next().filter(|n| !n.is_empty()),
             ) {
                 (Some(entity), Some(name)) => {
-                    let head = table::entity_key(entity);
+                    let head = fields::entity_key(entity);
                     let mut tail = Vec::new();
                     key::push_literal(&mut tail, name, LiteralKindRef::Plain);
                     lengths.push([head.len() as u32, relation.len() as u32, tail.len() as u32]);
@@ -585,7 +584,7 @@ fn send_names(
                 _ => shared.mistake(file, number, "an entity and its name are needed".into()),
             }
         }
-        if shared.stopped() || sender.send(Task::Keys { bytes, lengths }).is_err() {
+        if shared.stopped() || sender.send(ParseTask::Keys { bytes, lengths }).is_err() {
             break;
         }
     }
@@ -593,8 +592,8 @@ fn send_names(
     Ok(())
 }
 
-/// A worker: parses what it is handed until there is no more.
-fn work(shared: &Shared<'_>, receiver: &Mutex<Receiver<Task>>) -> Result<()> {
+/// A worker: parses tasks until the queue is closed.
+fn work(shared: &SharedState<'_>, receiver: &Mutex<Receiver<ParseTask>>) -> Result<()> {
     let mut chunk = Chunk::default();
     while let Ok(task) = next(receiver) {
         if shared.stopped() {
@@ -602,7 +601,7 @@ fn work(shared: &Shared<'_>, receiver: &Mutex<Receiver<Task>>) -> Result<()> {
         }
         let before = chunk.triples.len();
         match task {
-            Task::Lines {
+            ParseTask::Lines {
                 file,
                 format,
                 layout,
@@ -611,7 +610,7 @@ fn work(shared: &Shared<'_>, receiver: &Mutex<Receiver<Task>>) -> Result<()> {
             } => {
                 parse_block(shared, &mut chunk, file, format, layout, &block)?;
             }
-            Task::Lines {
+            ParseTask::Lines {
                 file,
                 format,
                 things: Some(things),
@@ -620,7 +619,7 @@ fn work(shared: &Shared<'_>, receiver: &Mutex<Receiver<Task>>) -> Result<()> {
             } => {
                 parse_things(shared, &mut chunk, file, format, &things, &block)?;
             }
-            Task::Keys { bytes, lengths } => {
+            ParseTask::Keys { bytes, lengths } => {
                 let mut rest = bytes.as_slice();
                 for triple in lengths {
                     for (key, length) in chunk.scratch.iter_mut().zip(triple) {
@@ -652,46 +651,36 @@ fn work(shared: &Shared<'_>, receiver: &Mutex<Receiver<Task>>) -> Result<()> {
 }
 
 fn parse_block(
-    shared: &Shared<'_>,
+    shared: &SharedState<'_>,
     chunk: &mut Chunk,
     file: usize,
     format: Format,
     layout: Option<Layout>,
     block: &Block,
 ) -> Result<()> {
-    let TableOptions { typed, .. } = shared.options.table;
+    let record = RecordFormat {
+        format,
+        layout,
+        typed: shared.options.table.typed,
+        file,
+    };
     let mut failed = None;
     let mut parse = |bytes: &[u8], line: u64| {
-        let keys: &mut Keys = &mut chunk.scratch;
+        let keys: &mut TripleKeys = &mut chunk.scratch;
         let number = block.first_line + line;
         if number == 1 && layout.is_some_and(|l| l.has_header) {
             return;
         }
-        let found = match format {
-            Format::NTriples => rdf::line(bytes, false, file, keys),
-            Format::NQuads => rdf::line(bytes, true, file, keys),
-            _ => match std::str::from_utf8(bytes) {
-                Err(e) => Err(format!("{NOT_UTF8} at byte {}", e.valid_up_to() + 1)),
-                Ok(text) => match layout {
-                    Some(layout) => {
-                        table::record(text, format, layout, typed, keys).map(|record| {
-                            if record == Record::Longer && layout.is_guessed {
-                                shared.longer.fetch_add(1, Ordering::Relaxed);
-                            }
-                            record != Record::Blank
-                        })
-                    }
-                    None => table::json_line(text, typed, keys),
-                },
-            },
-        };
-        match found {
-            Ok(true) => {
+        match record.parse(bytes, keys) {
+            Ok(RecordKind::Blank) => {}
+            Ok(kind) => {
+                if kind == RecordKind::Longer && layout.is_some_and(|l| l.is_guessed) {
+                    shared.longer.fetch_add(1, Ordering::Relaxed);
+                }
                 if let Err(e) = chunk.add_scratch() {
                     failed.get_or_insert(e);
                 }
             }
-            Ok(false) => {}
             Err(reason) => shared.mistake(file, number, reason),
         }
     };
@@ -702,57 +691,34 @@ fn parse_block(
     }
 }
 
-/// Calls `parse(record, line)` for every record of a block, with its line in the block from 0.
-fn each_record(block: &Block, format: Format, parse: &mut dyn FnMut(&[u8], u64)) {
-    if format == Format::Csv {
-        table::csv_records(&block.bytes, parse);
-        return;
-    }
-    let mut from = 0;
-    for (end, line) in memchr::memchr_iter(b'\n', &block.bytes)
-        .chain([block.bytes.len()])
-        .zip(0..)
-    {
-        parse(&block.bytes[from..end], line);
-        from = end + 1;
-        if from > block.bytes.len() {
-            break;
-        }
-    }
-}
-
 /// The same for rows and objects that are things.
 fn parse_things(
-    shared: &Shared<'_>,
+    shared: &SharedState<'_>,
     chunk: &mut Chunk,
     file: usize,
     format: Format,
-    things: &Things,
+    things: &WideSchema,
     block: &Block,
 ) -> Result<()> {
-    let mut said = Said::default();
+    let mut row = RowTriples::default();
     let mut failed = None;
     each_record(block, format, &mut |bytes, line| {
         let number = block.first_line + line;
         // the first line of a table names its columns
-        if number == 1 && matches!(things, Things::Table(_)) {
+        if number == 1 && matches!(things, WideSchema::Table(_)) {
             return;
         }
-        let not_text =
-            |e: std::str::Utf8Error| format!("{NOT_UTF8} at byte {}", e.valid_up_to() + 1);
-        let read = std::str::from_utf8(bytes)
-            .map_err(not_text)
-            .and_then(|text| match things {
-                Things::Table(columns) => said.row(text, format, columns),
-                Things::Json(_) if text.trim().is_empty() => Ok(false),
-                Things::Json(names) => {
-                    let element = serde_json::from_str::<Element>(text);
-                    let element = element.map_err(|e| format!("not JSON: {e}"))?;
-                    said.object(&element, names).map(|()| true)
-                }
-            });
+        let read = utf8(bytes).and_then(|text| match things {
+            WideSchema::Table(columns) => row.row(text, format, columns),
+            WideSchema::Json(_) if text.trim().is_empty() => Ok(false),
+            WideSchema::Json(names) => {
+                let element = serde_json::from_str::<JsonElement>(text);
+                let element = element.map_err(|e| format!("not JSON: {e}"))?;
+                row.object(&element, names).map(|()| true)
+            }
+        });
         let added = match read {
-            Ok(true) => said.triples(|keys| {
+            Ok(true) => row.triples(|keys| {
                 chunk.scratch.clone_from(keys);
                 chunk.add_scratch()
             }),

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
-/// What triples are written in.
+/// File formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Format {
@@ -109,7 +109,7 @@ pub enum Input {
 }
 
 impl Input {
-    /// What to call it in messages.
+    /// Its name in messages.
     pub fn path(&self) -> PathBuf {
         match self {
             Input::File(path) => path.clone(),
@@ -129,20 +129,20 @@ impl Input {
     }
 }
 
-/// An input opened: decompressed text and its format.
+/// An opened input: decompressed text and its format.
 pub(crate) struct Source {
     pub(crate) path: PathBuf,
     pub(crate) format: Format,
     pub(crate) text: Box<dyn BufRead + Send>,
 }
 
-/// Counts what was read of the file itself, compressed or not.
-struct Counted<R> {
+/// Counts the bytes read from the file, before decompression.
+struct CountingReader<R> {
     inner: R,
     read: Arc<AtomicU64>,
 }
 
-impl<R: Read> Read for Counted<R> {
+impl<R: Read> Read for CountingReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(buffer)?;
         self.read.fetch_add(read as u64, Ordering::Relaxed);
@@ -150,14 +150,14 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-/// A text that is an error where it goes on beyond its limit: a few bytes can unpack to any number.
-struct Within<R> {
+/// A reader with a size limit: a few compressed bytes can expand to very many.
+struct LimitedReader<R> {
     inner: R,
     left: u64,
-    most: u64,
+    max_text: u64,
 }
 
-impl<R: Read> Read for Within<R> {
+impl<R: Read> Read for LimitedReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(buffer)?;
         self.left = match self.left.checked_sub(read as u64) {
@@ -165,7 +165,7 @@ impl<R: Read> Read for Within<R> {
             None => {
                 return Err(io::Error::new(
                     io::ErrorKind::FileTooLarge,
-                    TooLong(self.most),
+                    TooLong(self.max_text),
                 ));
             }
         };
@@ -185,7 +185,7 @@ impl std::fmt::Display for TooLong {
 
 impl std::error::Error for TooLong {}
 
-/// What the first bytes tell of a file that is packed.
+/// First bytes of compressed files.
 const PACKED: [(&[u8], &str); 8] = [
     (&[0x1f, 0x8b], "gzip"),
     (&[0x28, 0xb5, 0x2f, 0xfd], "zstd"),
@@ -197,7 +197,7 @@ const PACKED: [(&[u8], &str); 8] = [
     (b"Rar!", "rar"),
 ];
 
-/// Endings that promise a compression.
+/// File name extensions of compressed files.
 const ENDINGS: [(&str, &str); 4] = [
     ("gz", "gzip"),
     ("zst", "zstd"),
@@ -214,7 +214,7 @@ pub(crate) fn open(
     input: &Input,
     format: Option<Format>,
     read: Arc<AtomicU64>,
-    most: u64,
+    max_text: u64,
 ) -> Result<Source> {
     let path = input.path();
     let bad = |reason: String, hint: Option<&str>| Error::BadInput {
@@ -235,7 +235,7 @@ pub(crate) fn open(
         }
         Input::Stdin => Box::new(io::stdin()),
     };
-    let mut raw = BufReader::with_capacity(1 << 18, Counted { inner: raw, read });
+    let mut raw = BufReader::with_capacity(1 << 18, CountingReader { inner: raw, read });
     let head = raw.fill_buf().map_err(Error::io("read", &path))?;
     if head.is_empty() {
         let ending = path.extension().map(|e| e.to_string_lossy());
@@ -269,7 +269,7 @@ pub(crate) fn open(
     {
         if packed != Some(promised) {
             return Err(bad(
-                format!("its name promises {promised}, and its content is not"),
+                format!("its name says {promised}, but its content is not {promised}"),
                 None,
             ));
         }
@@ -284,16 +284,16 @@ pub(crate) fn open(
         Some("xz") => buffered(liblzma::bufread::XzDecoder::new_multi_decoder(raw)),
         Some(other) => {
             return Err(bad(
-                format!("{other} archives are not read"),
-                Some("unpack it first, or pack it with gzip, zstd or xz"),
+                format!("{other} archives are not supported"),
+                Some("decompress it first, or use gzip, zstd or xz"),
             ));
         }
     };
-    if most < u64::MAX {
-        text = buffered(Within {
+    if max_text < u64::MAX {
+        text = buffered(LimitedReader {
             inner: text,
-            left: most,
-            most,
+            left: max_text,
+            max_text,
         });
     }
     let by_name = ending(&stem).and_then(|e| Format::named(&e));
@@ -304,9 +304,9 @@ pub(crate) fn open(
             text = rest;
             sniff(&begin).ok_or_else(|| {
                 bad(
-                    "its format is not told by its name or its first line".into(),
+                    "its format cannot be detected from its name or first line".into(),
                     Some(
-                        "name it with `--format nt|nq|ttl|trig|rdf|jsonld|tsv|csv|pipe|jsonl|json`",
+                        "set it with `--format nt|nq|ttl|trig|rdf|jsonld|tsv|csv|pipe|jsonl|json`",
                     ),
                 )
             })?
@@ -319,11 +319,11 @@ fn buffered(read: impl Read + Send + 'static) -> Box<dyn BufRead + Send> {
     Box::new(BufReader::with_capacity(1 << 18, read))
 }
 
-/// An error from reading compressed text, in words.
+/// The error for a failed read of compressed text.
 pub(crate) fn unpack_error(path: &Path, e: io::Error) -> Error {
     let reason = match e.kind() {
         io::ErrorKind::FileTooLarge => e.to_string(),
-        io::ErrorKind::UnexpectedEof => "its compressed data is cut short".to_owned(),
+        io::ErrorKind::UnexpectedEof => "its compressed data is truncated".to_owned(),
         io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput | io::ErrorKind::Other => {
             format!("its compressed data is damaged: {e}")
         }
@@ -358,7 +358,7 @@ fn peek(mut text: Box<dyn BufRead + Send>) -> io::Result<(Vec<u8>, Box<dyn BufRe
     Ok((begin, Box::new(again)))
 }
 
-/// The format that the first line looks like.
+/// Detects the format from the first line.
 fn sniff(begin: &[u8]) -> Option<Format> {
     let text = String::from_utf8_lossy(begin);
     let line = text

@@ -9,8 +9,9 @@ use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
-use crate::dictionary::{push_varint, shared_prefix};
+use crate::dictionary::shared_prefix;
 use crate::error::{Error, Result};
+use crate::varint::{push_varint, read_varint};
 
 /// A string in an arena, with a number that travels along.
 #[derive(Clone, Copy, Debug)]
@@ -88,28 +89,28 @@ fn word_at(bytes: &[u8], depth: usize) -> u64 {
 
 /// A sorted run of strings, in memory or in a file.
 #[derive(Debug)]
-pub(crate) enum Run {
+pub(crate) enum SortedRun {
     Memory { arena: Vec<u8>, slots: Vec<Slot> },
     File { path: PathBuf, count: usize },
 }
 
-impl Run {
+impl SortedRun {
     /// Sorts in memory.
     pub(crate) fn sorted(arena: Vec<u8>, mut slots: Vec<Slot>) -> Self {
         sort(&arena, &mut slots);
-        Run::Memory { arena, slots }
+        SortedRun::Memory { arena, slots }
     }
 
     pub(crate) fn len(&self) -> usize {
         match self {
-            Run::Memory { slots, .. } => slots.len(),
-            Run::File { count, .. } => *count,
+            SortedRun::Memory { slots, .. } => slots.len(),
+            SortedRun::File { count, .. } => *count,
         }
     }
 
     /// Moves the run to a file, front-coded.
     pub(crate) fn spill(self, path: &Path) -> Result<Self> {
-        let Run::Memory { arena, slots } = self else {
+        let SortedRun::Memory { arena, slots } = self else {
             return Ok(self);
         };
         let mut writer = RunWriter::create(path)?;
@@ -121,12 +122,12 @@ impl Run {
 
     pub(crate) fn reader(&self) -> Result<RunReader<'_>> {
         Ok(match self {
-            Run::Memory { arena, slots } => RunReader::Memory {
+            SortedRun::Memory { arena, slots } => RunReader::Memory {
                 arena,
                 slots,
                 at: 0,
             },
-            Run::File { path, count } => RunReader::File {
+            SortedRun::File { path, count } => RunReader::File {
                 path,
                 left: *count,
                 input: BufReader::with_capacity(
@@ -177,9 +178,9 @@ impl RunWriter {
             .map_err(Error::io("write", &self.path))
     }
 
-    pub(crate) fn finish(mut self) -> Result<Run> {
+    pub(crate) fn finish(mut self) -> Result<SortedRun> {
         self.file.flush().map_err(Error::io("write", &self.path))?;
-        Ok(Run::File {
+        Ok(SortedRun::File {
             path: self.path,
             count: self.count,
         })
@@ -256,23 +257,9 @@ impl RunReader<'_> {
     }
 }
 
-fn read_varint(input: &mut impl Read) -> std::io::Result<u64> {
-    let mut number = 0u64;
-    let mut shift = 0;
-    loop {
-        let mut byte = [0];
-        input.read_exact(&mut byte)?;
-        number |= u64::from(byte[0] & 0x7f) << shift;
-        if byte[0] < 0x80 || shift > 56 {
-            return Ok(number);
-        }
-        shift += 7;
-    }
-}
-
 /// Calls `each(run, reader)` for every string of every run, in order of (string, payload, run).
 pub(crate) fn merge(
-    runs: &[Run],
+    runs: &[SortedRun],
     mut each: impl FnMut(usize, &RunReader<'_>) -> Result<()>,
 ) -> Result<()> {
     let mut readers = Vec::with_capacity(runs.len());
@@ -327,7 +314,7 @@ mod tests {
 
     use super::*;
 
-    fn run(strings: &[(Vec<u8>, u32)]) -> Run {
+    fn run(strings: &[(Vec<u8>, u32)]) -> SortedRun {
         let mut arena = Vec::new();
         let mut slots = Vec::new();
         for (s, payload) in strings {
@@ -338,7 +325,7 @@ mod tests {
             });
             arena.extend_from_slice(s);
         }
-        Run::sorted(arena, slots)
+        SortedRun::sorted(arena, slots)
     }
 
     proptest! {
@@ -376,7 +363,7 @@ mod tests {
                 [(s.clone(), i), ([s, vec![1]].concat(), i)]
             })
             .collect();
-        let Run::Memory { arena, slots } = run(&strings) else {
+        let SortedRun::Memory { arena, slots } = run(&strings) else {
             unreachable!()
         };
         let sorted: Vec<_> = slots

@@ -4,24 +4,22 @@
 //! With `typed`, tails that are numbers, dates, `true` or `false`, or literals as N-Triples writes
 //! them, become literals.
 
-use std::borrow::Cow;
-use std::str::FromStr;
-
 use serde_json::Value;
 
-use super::rdf::Keys;
+use super::fields::{PARTS, fields, push_field};
 use super::source::Format;
 use super::wide::Wide;
-use crate::key::{self, LiteralKindRef, XSD};
+use crate::key::{self, LiteralKindRef, TripleKeys, XSD};
 
-/// How to read a table.
+/// Options for tables.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TableOptions {
     /// Which columns hold head, relation and tail: numbers from 1, or names in the header line.
     pub columns: Option<[String; 3]>,
     /// Whether tails that look like values become literals.
     pub typed: bool,
-    /// Where a row is one thing and its columns are relations: values become literals then.
+    /// Set for wide tables, where a row is one entity and its columns are relations. Values become
+    /// literals then.
     pub wide: Option<Wide>,
 }
 
@@ -34,12 +32,12 @@ pub(crate) struct Layout {
     pub(crate) is_guessed: bool,
 }
 
-/// What a record is.
+/// The kind of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Record {
+pub(crate) enum RecordKind {
     Blank,
     Triple,
-    /// A triple, and fields beyond the first three that are not read.
+    /// A triple, and further fields, which are ignored.
     Longer,
 }
 
@@ -135,7 +133,7 @@ pub(crate) fn other_separator(line: &str, format: Format) -> Option<(&'static st
         (
             ';',
             "semicolons",
-            "turn them into tabs: `tr ';' '\\t' < FILE | wherefore load - --format tsv --out GRAPH`",
+            "replace them by tabs: `tr ';' '\\t' < FILE | wherefore load - --format tsv --out GRAPH`",
         ),
         ('\t', "tabs", "read it with `--format tsv`"),
         (',', "commas", "read it with `--format csv`"),
@@ -146,102 +144,23 @@ pub(crate) fn other_separator(line: &str, format: Format) -> Option<(&'static st
     .map(|(_, name, advice)| (name, advice))
 }
 
-/// Cuts a record into fields.
-pub(super) fn fields(record: &str, format: Format) -> Vec<Cow<'_, str>> {
-    match format {
-        Format::Csv => csv_fields(record),
-        Format::Pipe => record.split('|').map(Cow::Borrowed).collect(),
-        _ => record.split('\t').map(Cow::Borrowed).collect(),
-    }
-}
-
-fn csv_fields(record: &str) -> Vec<Cow<'_, str>> {
-    let mut out = Vec::new();
-    let mut rest = record;
-    loop {
-        if let Some(quoted) = rest.trim_start_matches(' ').strip_prefix('"') {
-            let mut text = String::new();
-            let mut body = quoted;
-            // up to the quote that is not doubled
-            let after = loop {
-                match body.find('"') {
-                    None => {
-                        text.push_str(body);
-                        break "";
-                    }
-                    Some(at) => {
-                        text.push_str(&body[..at]);
-                        body = &body[at + 1..];
-                        match body.strip_prefix('"') {
-                            Some(next) => {
-                                text.push('"');
-                                body = next;
-                            }
-                            None => break body,
-                        }
-                    }
-                }
-            };
-            let end = after.find(',');
-            text.push_str(after[..end.unwrap_or(after.len())].trim_end());
-            out.push(Cow::Owned(text));
-            match end {
-                Some(at) => rest = &after[at + 1..],
-                None => return out,
-            }
-        } else {
-            match rest.split_once(',') {
-                Some((field, next)) => {
-                    out.push(Cow::Borrowed(field));
-                    rest = next;
-                }
-                None => {
-                    out.push(Cow::Borrowed(rest));
-                    return out;
-                }
-            }
-        }
-    }
-}
-
-/// Calls `each(record, line)` for every record of a CSV block.
-pub(crate) fn csv_records(block: &[u8], mut each: impl FnMut(&[u8], u64)) {
-    let (mut inside, mut from, mut line, mut first) = (false, 0, 0, 0);
-    for at in memchr::memchr2_iter(b'"', b'\n', block) {
-        if block[at] == b'"' {
-            inside = !inside;
-        } else {
-            line += 1;
-            if !inside {
-                each(&block[from..at], first);
-                (from, first) = (at + 1, line);
-            }
-        }
-    }
-    if from < block.len() {
-        each(&block[from..], first);
-    }
-}
-
-const PARTS: [&str; 3] = ["head", "relation", "tail"];
-
 /// Reads one record.
 pub(crate) fn record(
     record: &str,
     format: Format,
     layout: Layout,
     typed: bool,
-    keys: &mut Keys,
-) -> Result<Record, String> {
+    keys: &mut TripleKeys,
+) -> Result<RecordKind, String> {
     let record = record.trim_end_matches('\r');
     if record.trim().is_empty() {
-        return Ok(Record::Blank);
+        return Ok(RecordKind::Blank);
     }
     let mut plain = [""; 3];
     let owned;
     let is_longer;
     let parts: [&str; 3] = if format != Format::Csv && layout.columns == [0, 1, 2] {
-        // the everyday table: no list of fields is made
+        // the common case, without a list of fields
         let separator = if format == Format::Pipe { '|' } else { '\t' };
         let mut split = record.split(separator);
         for (i, part) in plain.iter_mut().enumerate() {
@@ -265,8 +184,8 @@ pub(crate) fn record(
         push_field(&mut keys[i], part, i, typed)?;
     }
     Ok(match is_longer {
-        true => Record::Longer,
-        false => Record::Triple,
+        true => RecordKind::Longer,
+        false => RecordKind::Triple,
     })
 }
 
@@ -277,126 +196,9 @@ fn short(count: usize) -> String {
     )
 }
 
-pub(super) fn push_field(
-    key: &mut Vec<u8>,
-    field: &str,
-    part: usize,
-    typed: bool,
-) -> Result<(), String> {
-    let field = field.trim();
-    if field.is_empty() {
-        return Err(format!("the {} is empty", PARTS[part]));
-    }
-    if field.contains('\0') {
-        return Err(format!("the {} holds a NUL byte", PARTS[part]));
-    }
-    if typed && part == 2 && push_value(key, field) {
-        return Ok(());
-    }
-    match as_iri(field) {
-        Some(iri) => key::push_iri(key, iri),
-        None => key::push_name(key, field),
-    }
-    Ok(())
-}
-
-/// The key of an entity as a table would write it.
-pub(crate) fn entity_key(name: &str) -> Vec<u8> {
-    let mut key = Vec::new();
-    match as_iri(name) {
-        Some(iri) => key::push_iri(&mut key, iri),
-        None => key::push_name(&mut key, name),
-    }
-    key
-}
-
-/// The IRI, if the field is one.
-fn as_iri(field: &str) -> Option<&str> {
-    let bare = field
-        .strip_prefix('<')
-        .and_then(|f| f.strip_suffix('>'))
-        .unwrap_or(field);
-    if !bare.starts_with("http://") && !bare.starts_with("https://") {
-        return None;
-    }
-    oxrdf::NamedNode::new(bare).is_ok().then_some(bare)
-}
-
-/// Writes a literal if the field looks like a value.
-fn push_value(key: &mut Vec<u8>, field: &str) -> bool {
-    if field.starts_with('"') {
-        return match oxrdf::Literal::from_str(field) {
-            Ok(literal) => {
-                key::push_object(key, literal.as_ref().into(), 0);
-                true
-            }
-            Err(_) => false,
-        };
-    }
-    match datatype(field) {
-        Some(local) => {
-            key::push_literal(key, field, LiteralKindRef::Typed(&format!("{XSD}{local}")));
-            true
-        }
-        None => false,
-    }
-}
-
-/// The XML Schema type that a text looks like.
-fn datatype(field: &str) -> Option<&'static str> {
-    let unsigned = field.strip_prefix(['-', '+']).unwrap_or(field);
-    let first = unsigned.bytes().next()?;
-    if !first.is_ascii_digit() && first != b'.' {
-        return matches!(field, "true" | "false").then_some("boolean");
-    }
-    if unsigned.bytes().all(|b| b.is_ascii_digit()) {
-        return Some("integer");
-    }
-    let decimal = |s: &str| {
-        s.bytes().all(|b| b.is_ascii_digit() || b == b'.')
-            && s.bytes().filter(|b| *b == b'.').count() <= 1
-            && s.bytes().any(|b| b.is_ascii_digit())
-    };
-    if decimal(unsigned) {
-        return Some("decimal");
-    }
-    if let Some((mantissa, exponent)) = unsigned.split_once(['e', 'E']) {
-        let digits = exponent.strip_prefix(['-', '+']).unwrap_or(exponent);
-        if decimal(mantissa) && !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()) {
-            return Some("double");
-        }
-    }
-    let is_date = |s: &str| {
-        let mut parts = s.splitn(3, '-');
-        let number = |part: Option<&str>, digits: usize| {
-            part.filter(|p| p.len() == digits && p.bytes().all(|b| b.is_ascii_digit()))
-                .and_then(|p| p.parse::<u32>().ok())
-        };
-        let (year, month, day) = (
-            number(parts.next(), 4),
-            number(parts.next(), 2),
-            number(parts.next(), 2),
-        );
-        matches!((year, month, day), (Some(_), Some(1..=12), Some(1..=31)))
-    };
-    if is_date(field) {
-        return Some("date");
-    }
-    match field.split_once('T') {
-        Some((date, time)) if is_date(date) && time.len() >= 8 && time.is_char_boundary(8) => {
-            let clock = &time.as_bytes()[..8];
-            let digits = [0, 1, 3, 4, 6, 7]
-                .iter()
-                .all(|&i| clock[i].is_ascii_digit());
-            (digits && clock[2] == b':' && clock[5] == b':').then_some("dateTime")
-        }
-        _ => None,
-    }
-}
-
 /// Reads one JSON line: `["h", "r", "t"]`, or an object with the names that a table's header may
 /// have. Numbers and booleans become literals, and `{"value", "datatype"?, "language"?}` too.
-pub(crate) fn json_line(line: &str, typed: bool, keys: &mut Keys) -> Result<bool, String> {
+pub(crate) fn json_line(line: &str, typed: bool, keys: &mut TripleKeys) -> Result<bool, String> {
     if line.trim().is_empty() {
         return Ok(false);
     }
@@ -406,7 +208,7 @@ pub(crate) fn json_line(line: &str, typed: bool, keys: &mut Keys) -> Result<bool
 }
 
 /// Reads one triple of JSON.
-pub(crate) fn json_value(value: &Value, typed: bool, keys: &mut Keys) -> Result<(), String> {
+pub(crate) fn json_value(value: &Value, typed: bool, keys: &mut TripleKeys) -> Result<(), String> {
     let parts: [&Value; 3] = match value {
         Value::Array(items) if items.len() == 3 => [&items[0], &items[1], &items[2]],
         Value::Array(items) => return Err(short(items.len())),
@@ -419,7 +221,7 @@ pub(crate) fn json_value(value: &Value, typed: bool, keys: &mut Keys) -> Result<
             };
             [find(0)?, find(1)?, find(2)?]
         }
-        _ => return Err("neither an object nor an array".to_owned()),
+        _ => return Err("not an object or array".to_owned()),
     };
     for (i, part) in parts.into_iter().enumerate() {
         keys[i].clear();
@@ -452,7 +254,7 @@ pub(crate) fn json_value(value: &Value, typed: bool, keys: &mut Keys) -> Result<
                 };
                 key::push_literal(&mut keys[i], value, kind);
             }
-            _ => return Err(format!("the {} is no text", PARTS[i])),
+            _ => return Err(format!("the {} is not text", PARTS[i])),
         }
     }
     Ok(())
@@ -468,9 +270,9 @@ mod tests {
         options: &TableOptions,
     ) -> Result<Option<[String; 3]>, String> {
         let layout = Layout::new(options, text, format)?;
-        let mut keys = Keys::default();
+        let mut keys = TripleKeys::default();
         let found = record(text, format, layout, options.typed, &mut keys)?;
-        Ok((found != Record::Blank).then(|| keys.map(|k| String::from_utf8(k).unwrap())))
+        Ok((found != RecordKind::Blank).then(|| keys.map(|k| String::from_utf8(k).unwrap())))
     }
 
     fn triple(head: &str, relation: &str, tail: &str) -> Result<Option<[String; 3]>, String> {
@@ -503,13 +305,6 @@ mod tests {
             triple("na, \"b\"", "nr", "nc\nd")
         );
         assert!(read("a,b", Format::Csv, &plain).is_err());
-        let mut records = Vec::new();
-        csv_records(b"a,b,c\n\"x\ny\",r,t\nlast,r,t", |r, line| {
-            records.push((r.to_vec(), line));
-        });
-        assert_eq!(records.len(), 3);
-        assert_eq!(records[1].0, b"\"x\ny\",r,t");
-        assert_eq!(records[2].1, 3);
     }
 
     #[test]
@@ -628,7 +423,7 @@ mod tests {
 
     #[test]
     fn json_lines_are_objects_or_arrays() {
-        let mut keys = Keys::default();
+        let mut keys = TripleKeys::default();
         let mut read = |text: &str| {
             json_line(text, false, &mut keys)
                 .map(|found| found.then(|| keys.clone().map(|k| String::from_utf8(k).unwrap())))

@@ -1,4 +1,4 @@
-//! Tables of things: a row is one thing, its columns are relations of it.
+//! Wide tables: a row is one entity, its columns are relations of it.
 //!
 //! ```text
 //! name,born in,children        Ada -[born in]-> London
@@ -14,23 +14,22 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-use super::rdf::Keys;
+use super::fields::{entity_key, fields, push_field};
 use super::source::Format;
-use super::table::{csv_records, entity_key, fields, push_field};
-use crate::key::{self, LiteralKindRef, XSD};
+use crate::key::{self, LiteralKindRef, TripleKeys, XSD};
 
-/// How to read tables of things.
+/// Options for wide tables.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wide {
-    /// The column that names the thing: its number from 1, or its name; the first if none is given.
+    /// The column with the entity's name: its number from 1, or its name; the first if not set.
     pub name_column: Option<String>,
-    /// What stands between several values in a cell, if anything does.
+    /// The separator of several values in a cell.
     pub split: Option<String>,
 }
 
 /// Columns of one table.
 #[derive(Debug)]
-pub(crate) struct Columns {
+pub(crate) struct TableColumns {
     name: usize,
     /// The key of each column's relation; none for the thing's own name and for columns that have
     /// no name.
@@ -40,16 +39,16 @@ pub(crate) struct Columns {
 
 /// The names in objects of one file.
 #[derive(Debug)]
-pub(crate) struct Names {
+pub(crate) struct ObjectNames {
     name: String,
     split: Option<String>,
 }
 
-/// What a file of things is read by.
+/// The schema of a wide file.
 #[derive(Debug)]
-pub(crate) enum Things {
-    Table(Columns),
-    Json(Names),
+pub(crate) enum WideSchema {
+    Table(TableColumns),
+    Json(ObjectNames),
 }
 
 impl Wide {
@@ -57,12 +56,12 @@ impl Wide {
         self.split.clone().filter(|split| !split.is_empty())
     }
 
-    /// Decides by the first record of a table; also what is worth telling.
+    /// Reads the first record of a table. Also returns notes for the user.
     pub(crate) fn columns(
         &self,
         header: &str,
         format: Format,
-    ) -> Result<(Columns, Vec<String>), String> {
+    ) -> Result<(TableColumns, Vec<String>), String> {
         let header = header.trim_end_matches('\r');
         let cells = fields(header, format);
         let cells: Vec<&str> = cells.iter().map(|cell| cell.trim()).collect();
@@ -98,7 +97,7 @@ impl Wide {
             return Err("no column beside the one that names things has a name".to_owned());
         }
         Ok((
-            Columns {
+            TableColumns {
                 name,
                 relations,
                 split: self.split(),
@@ -107,10 +106,10 @@ impl Wide {
         ))
     }
 
-    /// Decides by the first object of a file.
-    pub(crate) fn names(&self, first: &Element) -> Result<Names, String> {
-        let Element::Object(object) = first else {
-            return Err("its first value is no object".to_owned());
+    /// Reads the first object of a file.
+    pub(crate) fn names(&self, first: &JsonElement) -> Result<ObjectNames, String> {
+        let JsonElement::Object(object) = first else {
+            return Err("its first value is not an object".to_owned());
         };
         let name = match &self.name_column {
             Some(column) => column.clone(),
@@ -118,33 +117,21 @@ impl Wide {
                 .map(|(name, _)| name.clone())
                 .ok_or("its first object is empty")?,
         };
-        Ok(Names {
+        Ok(ObjectNames {
             name,
             split: self.split(),
         })
     }
 }
 
-/// The first record of a text.
-pub(crate) fn first_record(text: &[u8], format: Format) -> &[u8] {
-    if format != Format::Csv {
-        return text.split(|b| *b == b'\n').next().unwrap_or_default();
-    }
-    let mut length = None;
-    csv_records(text, |record, _| {
-        length.get_or_insert(record.len());
-    });
-    &text[..length.unwrap_or(0)]
-}
-
-/// What is said of one thing: its key, and keys of relations and values.
+/// The triples of one row: the key of its entity, and keys of relations and values.
 #[derive(Debug, Default)]
-pub(crate) struct Said {
-    keys: Keys,
+pub(crate) struct RowTriples {
+    keys: TripleKeys,
     values: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
-impl Said {
+impl RowTriples {
     fn begin(&mut self, name: &str) -> Result<(), String> {
         self.values.clear();
         self.keys[0].clear();
@@ -202,7 +189,7 @@ impl Said {
             }
             Value::Array(_) => Err(format!("`{}` is a list of lists", short(name))),
             Value::Object(_) => Err(format!(
-                "`{}` is an object; only texts, numbers, truth values and lists of them are read",
+                "`{}` is an object; only strings, numbers, booleans and lists of them are supported",
                 short(name)
             )),
         }
@@ -211,7 +198,7 @@ impl Said {
     /// Calls `each` with the keys of every triple.
     pub(crate) fn triples<E>(
         &mut self,
-        mut each: impl FnMut(&Keys) -> Result<(), E>,
+        mut each: impl FnMut(&TripleKeys) -> Result<(), E>,
     ) -> Result<(), E> {
         for (relation, value) in self.values.drain(..) {
             self.keys[1] = relation;
@@ -226,7 +213,7 @@ impl Said {
         &mut self,
         record: &str,
         format: Format,
-        columns: &Columns,
+        columns: &TableColumns,
     ) -> Result<bool, String> {
         let record = record.trim_end_matches('\r');
         let cells = fields(record, format);
@@ -250,8 +237,12 @@ impl Said {
     }
 
     /// Reads one object.
-    pub(crate) fn object(&mut self, element: &Element, names: &Names) -> Result<(), String> {
-        let Element::Object(object) = element else {
+    pub(crate) fn object(
+        &mut self,
+        element: &JsonElement,
+        names: &ObjectNames,
+    ) -> Result<(), String> {
+        let JsonElement::Object(object) = element else {
             return Err("no object".to_owned());
         };
         let own = |(name, _): &&(String, Value)| *name == names.name;
@@ -279,68 +270,68 @@ fn short(name: &str) -> String {
 
 /// A JSON value; what stands in an object keeps its order.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Element {
+pub(crate) enum JsonElement {
     Object(Vec<(String, Value)>),
     Other(Value),
 }
 
-impl Element {
+impl JsonElement {
     pub(crate) fn value(self) -> Value {
         match self {
-            Element::Object(object) => Value::Object(object.into_iter().collect::<Map<_, _>>()),
-            Element::Other(value) => value,
+            JsonElement::Object(object) => Value::Object(object.into_iter().collect::<Map<_, _>>()),
+            JsonElement::Other(value) => value,
         }
     }
 }
 
-impl<'de> Deserialize<'de> for Element {
+impl<'de> Deserialize<'de> for JsonElement {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Any;
         impl<'de> Visitor<'de> for Any {
-            type Value = Element;
+            type Value = JsonElement;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a JSON value")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Element, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<JsonElement, A::Error> {
                 let mut object = Vec::new();
                 while let Some(pair) = map.next_entry()? {
                     object.push(pair);
                 }
-                Ok(Element::Object(object))
+                Ok(JsonElement::Object(object))
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Element, A::Error> {
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<JsonElement, A::Error> {
                 let mut list = Vec::new();
                 while let Some(value) = seq.next_element()? {
                     list.push(value);
                 }
-                Ok(Element::Other(Value::Array(list)))
+                Ok(JsonElement::Other(Value::Array(list)))
             }
 
-            fn visit_str<E>(self, text: &str) -> Result<Element, E> {
-                Ok(Element::Other(text.into()))
+            fn visit_str<E>(self, text: &str) -> Result<JsonElement, E> {
+                Ok(JsonElement::Other(text.into()))
             }
 
-            fn visit_bool<E>(self, truth: bool) -> Result<Element, E> {
-                Ok(Element::Other(truth.into()))
+            fn visit_bool<E>(self, truth: bool) -> Result<JsonElement, E> {
+                Ok(JsonElement::Other(truth.into()))
             }
 
-            fn visit_u64<E>(self, number: u64) -> Result<Element, E> {
-                Ok(Element::Other(number.into()))
+            fn visit_u64<E>(self, number: u64) -> Result<JsonElement, E> {
+                Ok(JsonElement::Other(number.into()))
             }
 
-            fn visit_i64<E>(self, number: i64) -> Result<Element, E> {
-                Ok(Element::Other(number.into()))
+            fn visit_i64<E>(self, number: i64) -> Result<JsonElement, E> {
+                Ok(JsonElement::Other(number.into()))
             }
 
-            fn visit_f64<E>(self, number: f64) -> Result<Element, E> {
-                Ok(Element::Other(number.into()))
+            fn visit_f64<E>(self, number: f64) -> Result<JsonElement, E> {
+                Ok(JsonElement::Other(number.into()))
             }
 
-            fn visit_unit<E>(self) -> Result<Element, E> {
-                Ok(Element::Other(Value::Null))
+            fn visit_unit<E>(self) -> Result<JsonElement, E> {
+                Ok(JsonElement::Other(Value::Null))
             }
         }
         deserializer.deserialize_any(Any)
@@ -351,29 +342,29 @@ impl<'de> Deserialize<'de> for Element {
 mod tests {
     use super::*;
 
-    fn triples(said: &mut Said) -> Vec<[String; 3]> {
+    fn triples(row: &mut RowTriples) -> Vec<[String; 3]> {
         let mut found = Vec::new();
-        let told: Result<(), ()> = said.triples(|keys| {
+        let done: Result<(), ()> = row.triples(|keys| {
             found.push(keys.clone().map(|k| String::from_utf8(k).unwrap()));
             Ok(())
         });
-        told.unwrap();
+        done.unwrap();
         found
     }
 
-    fn read(wide: &Wide, header: &str, row: &str) -> Result<Vec<[String; 3]>, String> {
+    fn read(wide: &Wide, header: &str, record: &str) -> Result<Vec<[String; 3]>, String> {
         let (columns, _) = wide.columns(header, Format::Csv)?;
-        let mut said = Said::default();
-        said.row(row, Format::Csv, &columns)?;
-        Ok(triples(&mut said))
+        let mut row = RowTriples::default();
+        row.row(record, Format::Csv, &columns)?;
+        Ok(triples(&mut row))
     }
 
     fn json(wide: &Wide, text: &str) -> Result<Vec<[String; 3]>, String> {
-        let element: Element = serde_json::from_str(text).unwrap();
+        let element: JsonElement = serde_json::from_str(text).unwrap();
         let names = wide.names(&element)?;
-        let mut said = Said::default();
-        said.object(&element, &names)?;
-        Ok(triples(&mut said))
+        let mut row = RowTriples::default();
+        row.object(&element, &names)?;
+        Ok(triples(&mut row))
     }
 
     #[test]
@@ -432,13 +423,11 @@ mod tests {
     #[test]
     fn columns_without_a_name_are_told() {
         let (_, notes) = Wide::default().columns(",a,,b\r", Format::Csv).unwrap();
-        let told = "column 3 has no name in the first line, and was not read";
-        assert_eq!(notes, [told]);
+        let done = "column 3 has no name in the first line, and was not read";
+        assert_eq!(notes, [done]);
         for bad in ["name", "name,", "name,\0"] {
             assert!(Wide::default().columns(bad, Format::Csv).is_err(), "{bad}");
         }
-        let quoted = first_record(b"\"a\nb\",c\nd,e", Format::Csv);
-        assert_eq!(quoted, b"\"a\nb\",c");
     }
 
     #[test]

@@ -9,9 +9,12 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::path::Step;
+use super::search::{PathFinder, PathLimits, PathSearch};
+use super::set::PathSet;
 use super::shortest::distinct;
-use super::{PathFinder, PathLimits, PathSet, Search, Step, edges_by_relation};
 use crate::error::{Error, Result};
+use crate::graph::edges_by_relation;
 use crate::graph::{Adjacency, Direction, EntityId, RelationId};
 
 /// One relation of a sequence, and which way it is walked.
@@ -113,7 +116,7 @@ impl PathFinder {
     }
 }
 
-impl Search<'_> {
+impl PathSearch<'_> {
     /// Walks the sequence, shows each step with its position, and returns where it leads.
     fn follow(
         &mut self,

@@ -3,251 +3,21 @@
 //!
 //! Two triples between the same entities are two ways to go, so paths are told apart by their
 //! triples, not by their entities. Against its direction a triple is walked only where the
-//! [`Direction`] asked for allows it.
+//! [`Direction`](crate::Direction) allows it.
 
 mod ground;
+mod path;
+mod search;
 mod set;
 mod shortest;
 mod simple;
 
-use std::borrow::Cow;
-use std::time::Duration;
-
-use serde::{Deserialize, Serialize};
-
-use crate::error::Result;
-use crate::graph::{Adjacency, Direction, Edge, EntityId, RelationId, Triple};
-use crate::marks::{Clock, Marks, milliseconds, reading_cost};
-
 pub use ground::{Hop, Reached, ground, reach};
+pub use path::{Path, Step};
+pub use search::{PathFinder, PathLimits};
 pub use set::PathSet;
 pub use shortest::{shortest_paths, shortest_paths_by_pair};
 pub use simple::{SimplePaths, simple_paths};
-
-/// The edges of one relation in a row of [`Adjacency::outgoing`] or [`Adjacency::incoming`].
-///
-/// ```
-/// use wherefore_graph::{Adjacency, EntityId, Graph, edges_by_relation, toy};
-/// let graph = toy::graph();
-/// let won = graph.relation_named("won")?.unwrap();
-/// assert_eq!(edges_by_relation(&graph.outgoing(EntityId(1))?, won).len(), 3);
-/// # Ok::<(), wherefore_graph::Error>(())
-/// ```
-pub fn edges_by_relation(row: &[Edge], relation: RelationId) -> &[Edge] {
-    let from = row.partition_point(|e| e.relation < relation);
-    let rest = &row[from..];
-    &rest[..rest.partition_point(|e| e.relation == relation)]
-}
-
-/// How long paths may be, and how long may be looked for them.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct PathLimits {
-    /// Most triples in a path; more than 65,534 count as so many. A relation sequence to be
-    /// grounded has its own length.
-    pub max_length: usize,
-    /// Most edges looked at.
-    pub max_edges: usize,
-    /// Most time. In files: `time_limit_ms`.
-    #[serde(
-        rename = "time_limit_ms",
-        with = "milliseconds",
-        skip_serializing_if = "Option::is_none"
-    )]
-    pub time_limit: Option<Duration>,
-    /// Relations that are not walked, such as those that only give names.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub skip: Vec<RelationId>,
-}
-
-impl Default for PathLimits {
-    fn default() -> Self {
-        Self {
-            max_length: 4,
-            max_edges: 20_000_000,
-            time_limit: None,
-            skip: Vec::new(),
-        }
-    }
-}
-
-/// One triple of a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Step {
-    /// The triple.
-    pub triple: Triple,
-    /// Whether it is walked from head to tail.
-    pub forward: bool,
-}
-
-impl Step {
-    /// Where the step begins.
-    pub fn from(&self) -> EntityId {
-        if self.forward {
-            self.triple.head
-        } else {
-            self.triple.tail
-        }
-    }
-
-    /// Where the step leads.
-    pub fn to(&self) -> EntityId {
-        if self.forward {
-            self.triple.tail
-        } else {
-            self.triple.head
-        }
-    }
-
-    /// The step along an edge of `from`: an outgoing one if it goes forward.
-    pub fn new(from: EntityId, edge: Edge, forward: bool) -> Self {
-        let (head, tail) = if forward {
-            (from, edge.entity)
-        } else {
-            (edge.entity, from)
-        };
-        let relation = edge.relation;
-        Step {
-            triple: Triple {
-                head,
-                relation,
-                tail,
-            },
-            forward,
-        }
-    }
-
-    fn reversed(self) -> Self {
-        Step {
-            forward: !self.forward,
-            ..self
-        }
-    }
-}
-
-/// A way through the graph: each step begins where the one before it led.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Path {
-    /// Where it begins.
-    pub start: EntityId,
-    /// Its steps; none where it ends at its start.
-    pub steps: Vec<Step>,
-}
-
-impl Path {
-    /// Where it ends.
-    pub fn end(&self) -> EntityId {
-        self.steps.last().map_or(self.start, Step::to)
-    }
-}
-
-/// Finds paths, and keeps its working memory between searches, so that each costs nothing that
-/// grows with the graph. Any graph may follow any other.
-#[derive(Debug, Default)]
-pub struct PathFinder {
-    marks: Marks,
-    touched: Vec<EntityId>,
-}
-
-type Row<'a> = Cow<'a, [Edge]>;
-
-const NO_EDGES: Row<'static> = Cow::Borrowed(&[]);
-
-/// Which way a search goes along the paths it looks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Seen {
-    FromStart,
-    /// Steps are met from their far end.
-    FromEnd,
-}
-
-/// One search of a [`PathFinder`]. Dropping it cleans the marks.
-struct Search<'a> {
-    graph: &'a dyn Adjacency,
-    direction: Direction,
-    skip: &'a [RelationId],
-    finder: &'a mut PathFinder,
-    clock: Clock,
-    edges_left: usize,
-    /// Set when a limit strikes; the search then unwinds with what it has.
-    stopped: bool,
-}
-
-impl PathFinder {
-    fn search<'a>(
-        &'a mut self,
-        graph: &'a dyn Adjacency,
-        direction: Direction,
-        limits: &'a PathLimits,
-    ) -> Search<'a> {
-        Search {
-            graph,
-            direction,
-            skip: &limits.skip,
-            finder: self,
-            clock: Clock::new(limits.time_limit),
-            edges_left: limits.max_edges,
-            stopped: false,
-        }
-    }
-}
-
-impl Drop for Search<'_> {
-    fn drop(&mut self) {
-        let touched = self.finder.touched.drain(..);
-        self.finder.marks.wipe(touched.map(EntityId::index));
-    }
-}
-
-impl<'a> Search<'a> {
-    /// The number beside an entity; it is wiped when the search ends.
-    fn mark(&mut self, entity: EntityId) -> Result<&mut u32> {
-        let mark = self.finder.marks.entity(self.graph, entity)?;
-        if *mark == 0 {
-            self.finder.touched.push(entity);
-        }
-        Ok(mark)
-    }
-
-    /// The number beside an entity, 0 if none was written.
-    fn marked(&self, entity: EntityId) -> u32 {
-        self.finder.marks.get(entity.index())
-    }
-
-    /// Takes edges of a row from what may be looked at. False if a limit strikes.
-    fn may_look_at(&mut self, row: &Row<'_>, edges: usize) -> bool {
-        self.stopped |= edges > self.edges_left || self.clock.is_over(edges + reading_cost(row));
-        self.edges_left = self.edges_left.saturating_sub(edges);
-        !self.stopped
-    }
-
-    /// The rows in which steps from an entity are found, and whether those steps go forward.
-    /// Empty once a limit has struck.
-    fn rows(&mut self, entity: EntityId, seen: Seen) -> Result<[(Row<'a>, bool); 2]> {
-        let (direction, graph) = (self.direction, self.graph);
-        let (outgoing, incoming) = match seen {
-            Seen::FromStart => (direction.goes_out(), direction.goes_in()),
-            Seen::FromEnd => (direction.goes_in(), direction.goes_out()),
-        };
-        let mut rows = [(NO_EDGES, true), (NO_EDGES, false)];
-        if outgoing {
-            rows[0].0 = graph.outgoing(entity)?;
-        }
-        if incoming {
-            rows[1].0 = graph.incoming(entity)?;
-        }
-        for (row, _) in &mut rows {
-            if !self.may_look_at(row, row.len()) {
-                *row = NO_EDGES;
-            }
-        }
-        Ok(rows)
-    }
-
-    fn skips(&self, relation: RelationId) -> bool {
-        self.skip.contains(&relation)
-    }
-}
 
 #[cfg(test)]
 mod tests {
@@ -255,8 +25,11 @@ mod tests {
 
     use proptest::prelude::*;
 
+    use std::time::Duration;
+
     use super::*;
     use crate::error::Error;
+    use crate::graph::{Adjacency, Direction, EntityId, RelationId, Triple, edges_by_relation};
     use crate::memory::MemoryGraph;
 
     /// All walks of exactly so many steps from an entity, by trying every triple.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Path, Step};
+use super::path::{Path, Step};
 use crate::graph::{EntityId, Triple};
 
 /// Many paths of one length in little room: what can be the first step, the second, and so on.

@@ -11,7 +11,9 @@
 //! are traced back along falling f and onwards along falling b, which lists every step of every
 //! shortest path once and nothing else.
 
-use super::{PathFinder, PathLimits, PathSet, Search, Seen, Step};
+use super::path::Step;
+use super::search::{PathFinder, PathLimits, PathSearch, SearchOrigin};
+use super::set::PathSet;
 use crate::error::Result;
 use crate::graph::{Adjacency, Direction, EntityId};
 
@@ -55,7 +57,7 @@ const SHIFT: [u32; 2] = [0, 16];
 const MASK: u32 = 0xffff;
 
 /// The most steps for which f + 1 and b + 1 have room.
-pub(super) const MOST: usize = 0xfffe;
+pub(super) const MAX_LENGTH: usize = 0xfffe;
 
 impl PathFinder {
     /// All shortest paths from any source to any target; see [`shortest_paths`].
@@ -67,11 +69,11 @@ impl PathFinder {
         direction: Direction,
         limits: &PathLimits,
     ) -> Result<PathSet> {
-        let max_length = limits.max_length.min(MOST);
+        let max_length = limits.max_length.min(MAX_LENGTH);
         let mut search = self.search(graph, direction, limits);
         let mut sides = [
-            Side::new(&mut search, 0, sources)?,
-            Side::new(&mut search, 1, targets)?,
+            SearchSide::new(&mut search, 0, sources)?,
+            SearchSide::new(&mut search, 1, targets)?,
         ];
         let mut meeting = sides[0].frontier.clone();
         meeting.retain(|&e| search.depth(e, 1).is_some());
@@ -125,7 +127,7 @@ pub(super) fn distinct(entities: &[EntityId]) -> Vec<EntityId> {
 }
 
 /// One of the two searches that go towards each other.
-struct Side {
+struct SearchSide {
     /// 0 from the sources, 1 from the targets.
     number: usize,
     depth: usize,
@@ -134,14 +136,14 @@ struct Side {
     edges: usize,
 }
 
-impl Side {
-    fn new(search: &mut Search<'_>, number: usize, entities: &[EntityId]) -> Result<Self> {
+impl SearchSide {
+    fn new(search: &mut PathSearch<'_>, number: usize, entities: &[EntityId]) -> Result<Self> {
         let frontier = distinct(entities);
         for &entity in &frontier {
             *search.mark(entity)? |= 1 << SHIFT[number];
         }
         let edges = search.edges_of(&frontier)?;
-        Ok(Side {
+        Ok(SearchSide {
             number,
             depth: 0,
             frontier,
@@ -150,13 +152,13 @@ impl Side {
     }
 
     /// Goes one level further, and returns where it meets the other side.
-    fn go_on(&mut self, search: &mut Search<'_>) -> Result<Vec<EntityId>> {
+    fn go_on(&mut self, search: &mut PathSearch<'_>) -> Result<Vec<EntityId>> {
         self.depth += 1;
         let (own, others) = (SHIFT[self.number], SHIFT[1 - self.number]);
         let seen = if self.number == 0 {
-            Seen::FromStart
+            SearchOrigin::FromStart
         } else {
-            Seen::FromEnd
+            SearchOrigin::FromEnd
         };
         let mut next = Vec::new();
         let mut meeting = Vec::new();
@@ -191,7 +193,7 @@ impl Side {
     }
 }
 
-impl Search<'_> {
+impl PathSearch<'_> {
     /// f (side 0) or b (side 1) of an entity.
     pub(super) fn depth(&self, entity: EntityId, side: usize) -> Option<usize> {
         (self.marked(entity) >> SHIFT[side] & MASK)
@@ -247,9 +249,9 @@ impl Search<'_> {
     ) -> Result<Vec<Step>> {
         // f falls against the way of the paths, b along it
         let seen = if side == 0 {
-            Seen::FromEnd
+            SearchOrigin::FromEnd
         } else {
-            Seen::FromStart
+            SearchOrigin::FromStart
         };
         let mut steps = Vec::new();
         for &entity in here {

@@ -11,8 +11,9 @@
 //! ends only where every way on crosses the path itself. Paths come shortest first: the walk is
 //! made once for each length.
 
-use super::shortest::MOST;
-use super::{Path, PathFinder, PathLimits, Row, Search, Seen, Step};
+use super::path::{Path, Step};
+use super::search::{PathFinder, PathLimits, PathSearch, Row, SearchOrigin};
+use super::shortest::MAX_LENGTH;
 use crate::error::Result;
 use crate::graph::{Adjacency, Direction, EntityId};
 
@@ -61,7 +62,7 @@ impl PathFinder {
         limits: &PathLimits,
         max_paths: usize,
     ) -> Result<SimplePaths> {
-        let max_length = limits.max_length.min(MOST);
+        let max_length = limits.max_length.min(MAX_LENGTH);
         let mut search = self.search(graph, direction, limits);
         search.measure(source, target, max_length)?;
         let mut paths = Vec::new();
@@ -92,13 +93,13 @@ impl PathFinder {
 }
 
 /// An entity on the path whose steps are being tried.
-struct Open<'a> {
+struct SearchFrame<'a> {
     rows: [(Row<'a>, bool); 2],
     row: usize,
     next: usize,
 }
 
-impl Open<'_> {
+impl SearchFrame<'_> {
     fn next_step(&mut self, from: EntityId) -> Option<Step> {
         while let Some((row, forward)) = self.rows.get(self.row) {
             if let Some(&edge) = row.get(self.next) {
@@ -112,7 +113,7 @@ impl Open<'_> {
     }
 }
 
-impl Search<'_> {
+impl PathSearch<'_> {
     /// Finds b wherever a path of at most `length` steps may pass.
     fn measure(&mut self, source: EntityId, target: EntityId, length: usize) -> Result<()> {
         self.ball(target, 1, length / 2)?;
@@ -123,7 +124,7 @@ impl Search<'_> {
                 if !near || self.depth(entity, 1).is_some() {
                     continue;
                 }
-                let rows = self.rows(entity, Seen::FromStart)?;
+                let rows = self.rows(entity, SearchOrigin::FromStart)?;
                 let leads_on = rows.iter().flat_map(|(row, _)| row.iter()).any(|edge| {
                     self.depth(edge.entity, 1) == Some(b - 1) && !self.skips(edge.relation)
                 });
@@ -138,9 +139,9 @@ impl Search<'_> {
     /// Sets the depth of all entities within `radius` steps, and returns them.
     fn ball(&mut self, centre: EntityId, side: usize, radius: usize) -> Result<Vec<EntityId>> {
         let seen = if side == 0 {
-            Seen::FromStart
+            SearchOrigin::FromStart
         } else {
-            Seen::FromEnd
+            SearchOrigin::FromEnd
         };
         self.set_depth(centre, side, 0)?;
         let mut ball = vec![centre];
@@ -167,7 +168,7 @@ impl Search<'_> {
     /// The steps that lead into the target, sorted by where they begin.
     fn last_steps(&mut self, target: EntityId) -> Result<Vec<Step>> {
         let mut steps = Vec::new();
-        for (row, forward) in self.rows(target, Seen::FromEnd)? {
+        for (row, forward) in self.rows(target, SearchOrigin::FromEnd)? {
             for &edge in row.iter().filter(|e| !self.skips(e.relation)) {
                 steps.push(Step::new(target, edge, forward).reversed());
             }
@@ -187,7 +188,7 @@ impl Search<'_> {
         paths: &mut Vec<Path>,
     ) -> Result<()> {
         let mut steps: Vec<Step> = Vec::new();
-        let mut open: Vec<Open<'_>> = Vec::new();
+        let mut open: Vec<SearchFrame<'_>> = Vec::new();
         let mut here = source;
         loop {
             if steps.len() + 1 == length {
@@ -208,8 +209,8 @@ impl Search<'_> {
                     return Ok(());
                 }
             } else {
-                open.push(Open {
-                    rows: self.rows(here, Seen::FromStart)?,
+                open.push(SearchFrame {
+                    rows: self.rows(here, SearchOrigin::FromStart)?,
                     row: 0,
                     next: 0,
                 });

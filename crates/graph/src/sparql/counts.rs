@@ -16,7 +16,7 @@ use spargebra::term::{GroundTerm, NamedNodePattern, TermPattern, TriplePattern};
 use super::dataset::GraphDataset;
 use crate::error::Result;
 
-/// Puts numbers that the store knows in the place of groups that count them.
+/// Replaces groups that only count triples by numbers from the store.
 pub(super) fn write_known_counts(query: &mut Query, dataset: &GraphDataset<'_>) -> Result<()> {
     let (Query::Select { pattern, .. }
     | Query::Construct { pattern, .. }
@@ -39,8 +39,8 @@ pub(super) fn write_known_counts(query: &mut Query, dataset: &GraphDataset<'_>) 
     Ok(())
 }
 
-/// What an aggregate comes to.
-enum Counted {
+/// What an aggregate counts.
+enum CountedTerm {
     /// The triples.
     Triples,
     /// The predicates.
@@ -81,7 +81,7 @@ fn known_counts(
         [one] if Some(one) == predicate => true,
         _ => return Ok(None),
     };
-    let counted: Option<Vec<Counted>> = (aggregates.iter())
+    let counted: Option<Vec<CountedTerm>> = (aggregates.iter())
         .map(|(_, aggregate)| counted(aggregate, triple, predicate))
         .collect();
     let Some(counted) = counted else {
@@ -94,8 +94,8 @@ fn known_counts(
     let row = |triples: usize, predicates: usize| {
         counted.iter().map(move |what| {
             let count = match what {
-                Counted::Triples => triples,
-                Counted::Predicates => predicates,
+                CountedTerm::Triples => triples,
+                CountedTerm::Predicates => predicates,
             };
             Some(GroundTerm::Literal(Literal::from(count as u64)))
         })
@@ -119,7 +119,7 @@ fn known_counts(
     }))
 }
 
-/// The name of an end that anything can stand at.
+/// The name of an unbound subject or object.
 fn free(end: &TermPattern) -> Option<&str> {
     match end {
         TermPattern::Variable(variable) => Some(variable.as_str()),
@@ -128,14 +128,14 @@ fn free(end: &TermPattern) -> Option<&str> {
     }
 }
 
-/// None where the store does not know it.
+/// `None` if the store does not know it.
 fn counted(
     aggregate: &AggregateExpression,
     triple: &TriplePattern,
     predicate: Option<&Variable>,
-) -> Option<Counted> {
+) -> Option<CountedTerm> {
     match aggregate {
-        AggregateExpression::CountSolutions { distinct: false } => Some(Counted::Triples),
+        AggregateExpression::CountSolutions { distinct: false } => Some(CountedTerm::Triples),
         AggregateExpression::FunctionCall {
             name: AggregateFunction::Count,
             expr: Expression::Variable(variable),
@@ -145,9 +145,9 @@ fn counted(
                 |end: &TermPattern| matches!(end, TermPattern::Variable(v) if v == variable);
             let is_predicate = predicate == Some(variable);
             match distinct {
-                true => is_predicate.then_some(Counted::Predicates),
+                true => is_predicate.then_some(CountedTerm::Predicates),
                 false => (is_predicate || is_end(&triple.subject) || is_end(&triple.object))
-                    .then_some(Counted::Triples),
+                    .then_some(CountedTerm::Triples),
             }
         }
         _ => None,

@@ -20,7 +20,7 @@ use oxrdf::{BlankNode, NamedNode};
 use spareval::{ExpressionTerm, InternalQuad, QueryableDataset};
 
 use super::scheme;
-use super::watch::{Halted, Watch, breathe};
+use super::watch::{Interrupted, Watch, check_deadline};
 use crate::error::Result;
 use crate::graph::{
     Adjacency, Edge, EntityId, Graph, Literal, LiteralKind, RelationId, Term, Triple,
@@ -40,7 +40,7 @@ pub(super) enum Node {
 impl Clone for Node {
     /// Also where a join in memory meets the time limit.
     fn clone(&self) -> Self {
-        breathe();
+        check_deadline();
         match self {
             Node::Entity(entity) => Node::Entity(*entity),
             Node::Relation(relation) => Node::Relation(*relation),
@@ -69,8 +69,8 @@ impl<'a> GraphDataset<'a> {
         }
     }
 
-    fn file<T>(&self, result: Result<T>) -> Result<T, Halted> {
-        result.map_err(|error| self.watch.file(error))
+    fn record<T>(&self, result: Result<T>) -> Result<T, Interrupted> {
+        result.map_err(|error| self.watch.record(error))
     }
 
     fn quads(
@@ -78,7 +78,7 @@ impl<'a> GraphDataset<'a> {
         subject: Option<&Node>,
         predicate: Option<&Node>,
         object: Option<&Node>,
-    ) -> Result<Source<'a>> {
+    ) -> Result<QuadSource<'a>> {
         // a term that the graph does not have matches nothing
         let entity = |node: &Node| match node {
             Node::Entity(entity) => Some(*entity),
@@ -92,7 +92,7 @@ impl<'a> GraphDataset<'a> {
             },
             object.map_or(Some(None), |node| entity(node).map(Some)),
         ) else {
-            return Ok(Source::One(None));
+            return Ok(QuadSource::One(None));
         };
         Ok(match (head, relation, tail) {
             (Some(head), Some(relation), Some(tail)) => {
@@ -101,29 +101,29 @@ impl<'a> GraphDataset<'a> {
                     relation,
                     tail,
                 };
-                Source::One(self.store.contains(triple)?.then_some(triple))
+                QuadSource::One(self.store.contains(triple)?.then_some(triple))
             }
             (Some(head), Some(relation), None) => {
-                Source::outgoing(head, self.store.outgoing_by(head, relation)?)
+                QuadSource::outgoing(head, self.store.outgoing_by(head, relation)?)
             }
             (None, Some(relation), Some(tail)) => {
-                Source::incoming(tail, self.store.incoming_by(tail, relation)?)
+                QuadSource::incoming(tail, self.store.incoming_by(tail, relation)?)
             }
-            (Some(head), None, None) => Source::outgoing(head, self.store.outgoing_row(head)?),
-            (None, None, Some(tail)) => Source::incoming(tail, self.store.incoming_row(tail)?),
+            (Some(head), None, None) => QuadSource::outgoing(head, self.store.outgoing_row(head)?),
+            (None, None, Some(tail)) => QuadSource::incoming(tail, self.store.incoming_row(tail)?),
             (Some(head), None, Some(tail)) => {
                 let outgoing = self.store.outgoing_row(head)?;
                 let incoming = self.store.incoming_row(tail)?;
                 if outgoing.len() <= incoming.len() {
-                    Source::Outgoing(head, outgoing.iter(), Some(tail))
+                    QuadSource::Outgoing(head, outgoing.iter(), Some(tail))
                 } else {
-                    Source::Incoming(tail, incoming.iter(), Some(head))
+                    QuadSource::Incoming(tail, incoming.iter(), Some(head))
                 }
             }
             (None, Some(relation), None) => {
-                Source::Many(Box::new(self.store.triples_by_relation(relation)?))
+                QuadSource::Many(Box::new(self.store.triples_by_relation(relation)?))
             }
-            (None, None, None) => Source::Many(Box::new(self.store.triples())),
+            (None, None, None) => QuadSource::Many(Box::new(self.store.triples())),
         })
     }
 
@@ -226,7 +226,7 @@ impl<'a> GraphDataset<'a> {
 
 impl<'a> QueryableDataset<'a> for GraphDataset<'a> {
     type InternalTerm = Node;
-    type Error = Halted;
+    type Error = Interrupted;
 
     fn internal_quads_for_pattern(
         &self,
@@ -234,10 +234,10 @@ impl<'a> QueryableDataset<'a> for GraphDataset<'a> {
         predicate: Option<&Node>,
         object: Option<&Node>,
         graph_name: Option<Option<&Node>>,
-    ) -> impl Iterator<Item = Result<InternalQuad<Node>, Halted>> + use<'a> {
+    ) -> impl Iterator<Item = Result<InternalQuad<Node>, Interrupted>> + use<'a> {
         let source = match graph_name {
-            Some(None) => self.file(self.quads(subject, predicate, object)),
-            Some(Some(_)) | None => Ok(Source::One(None)),
+            Some(None) => self.record(self.quads(subject, predicate, object)),
+            Some(Some(_)) | None => Ok(QuadSource::One(None)),
         };
         Quads {
             source,
@@ -246,32 +246,35 @@ impl<'a> QueryableDataset<'a> for GraphDataset<'a> {
         }
     }
 
-    fn internal_named_graphs(&self) -> impl Iterator<Item = Result<Node, Halted>> + use<'a> {
+    fn internal_named_graphs(&self) -> impl Iterator<Item = Result<Node, Interrupted>> + use<'a> {
         std::iter::empty()
     }
 
-    fn contains_internal_graph_name(&self, _: &Node) -> Result<bool, Halted> {
+    fn contains_internal_graph_name(&self, _: &Node) -> Result<bool, Interrupted> {
         Ok(false)
     }
 
-    fn internalize_term(&self, term: oxrdf::Term) -> Result<Node, Halted> {
+    fn internalize_term(&self, term: oxrdf::Term) -> Result<Node, Interrupted> {
         self.watch.tick()?;
         Ok(self
-            .file(self.find(&term))?
+            .record(self.find(&term))?
             .unwrap_or_else(|| Node::Other(Arc::new(term))))
     }
 
-    fn externalize_term(&self, node: Node) -> Result<oxrdf::Term, Halted> {
+    fn externalize_term(&self, node: Node) -> Result<oxrdf::Term, Interrupted> {
         self.watch.tick()?;
         let term = match node {
             Node::Entity(entity) => self.store.entity_term(entity),
             Node::Relation(relation) => self.store.relation_term(relation),
             Node::Other(term) => return Ok(Arc::unwrap_or_clone(term)),
         };
-        Ok(self.rdf_term(self.file(term)?))
+        Ok(self.rdf_term(self.record(term)?))
     }
 
-    fn internal_term_effective_boolean_value(&self, node: Node) -> Result<Option<bool>, Halted> {
+    fn internal_term_effective_boolean_value(
+        &self,
+        node: Node,
+    ) -> Result<Option<bool>, Interrupted> {
         // only literals are true or false, and ids tell them apart
         if matches!(&node, Node::Entity(entity) if !self.store.is_literal(*entity))
             || matches!(&node, Node::Relation(_))
@@ -293,7 +296,7 @@ impl<'a> QueryableDataset<'a> for GraphDataset<'a> {
 }
 
 /// Where the triples of a pattern come from.
-enum Source<'a> {
+enum QuadSource<'a> {
     One(Option<Triple>),
     /// From a head, perhaps to a certain tail only.
     Outgoing(EntityId, slice::Iter<'a, Edge>, Option<EntityId>),
@@ -302,20 +305,20 @@ enum Source<'a> {
     Many(Box<dyn Iterator<Item = Result<Triple>> + 'a>),
 }
 
-impl<'a> Source<'a> {
+impl<'a> QuadSource<'a> {
     fn outgoing(head: EntityId, edges: &'a [Edge]) -> Self {
-        Source::Outgoing(head, edges.iter(), None)
+        QuadSource::Outgoing(head, edges.iter(), None)
     }
 
     fn incoming(tail: EntityId, edges: &'a [Edge]) -> Self {
-        Source::Incoming(tail, edges.iter(), None)
+        QuadSource::Incoming(tail, edges.iter(), None)
     }
 
     fn next(&mut self) -> Option<Result<Triple>> {
         let wanted = |edge: &&Edge, end: &Option<EntityId>| end.is_none_or(|e| e == edge.entity);
         match self {
-            Source::One(triple) => triple.take().map(Ok),
-            Source::Outgoing(head, edges, end) => {
+            QuadSource::One(triple) => triple.take().map(Ok),
+            QuadSource::Outgoing(head, edges, end) => {
                 let edge = edges.find(|edge| wanted(edge, end))?;
                 Some(Ok(Triple {
                     head: *head,
@@ -323,7 +326,7 @@ impl<'a> Source<'a> {
                     tail: edge.entity,
                 }))
             }
-            Source::Incoming(tail, edges, end) => {
+            QuadSource::Incoming(tail, edges, end) => {
                 let edge = edges.find(|edge| wanted(edge, end))?;
                 Some(Ok(Triple {
                     head: edge.entity,
@@ -331,7 +334,7 @@ impl<'a> Source<'a> {
                     tail: *tail,
                 }))
             }
-            Source::Many(triples) => triples.next(),
+            QuadSource::Many(triples) => triples.next(),
         }
     }
 }
@@ -339,13 +342,13 @@ impl<'a> Source<'a> {
 /// Triples of one pattern. Ends after the first error, whatever the clock says then: operators
 /// that collect read until the end.
 struct Quads<'a> {
-    source: Result<Source<'a>, Halted>,
+    source: Result<QuadSource<'a>, Interrupted>,
     dataset: GraphDataset<'a>,
     over: bool,
 }
 
 impl Iterator for Quads<'_> {
-    type Item = Result<InternalQuad<Node>, Halted>;
+    type Item = Result<InternalQuad<Node>, Interrupted>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.over {
@@ -358,9 +361,9 @@ impl Iterator for Quads<'_> {
 }
 
 impl Quads<'_> {
-    fn read(&mut self) -> Result<Option<InternalQuad<Node>>, Halted> {
+    fn read(&mut self) -> Result<Option<InternalQuad<Node>>, Interrupted> {
         self.dataset.watch.tick()?;
-        let source = self.source.as_mut().map_err(|_| Halted)?;
+        let source = self.source.as_mut().map_err(|_| Interrupted)?;
         let Some(triple) = source.next() else {
             return Ok(None);
         };
@@ -372,6 +375,6 @@ impl Quads<'_> {
                 graph_name: None,
             })
         });
-        self.dataset.file(quad).map(Some)
+        self.dataset.record(quad).map(Some)
     }
 }

@@ -1,5 +1,5 @@
-//! What is refused before it is parsed: texts that would overrun the stack of parser, optimiser
-//! or evaluator, and the keywords of what is off here.
+//! Checks of a query before it is parsed: texts that would overflow the stack of parser, optimiser
+//! or evaluator, and keywords of unsupported features.
 //!
 //! Parser and optimiser recurse, by one level for each bracket and each link of a chain
 //! (`1 + 1 + …`, `{} UNION {} …`, a triple pattern after another). Their depth is thus bounded by
@@ -11,23 +11,23 @@ use spargebra::algebra::{AggregateExpression, Expression, GraphPattern, OrderExp
 
 use crate::error::{Error, Result};
 
-/// Longest query text, in bytes.
+/// Maximum bytes of a query.
 pub const MAX_TEXT: usize = 1 << 20;
 
-/// Most brackets inside one another.
+/// Maximum nesting of brackets.
 pub const MAX_NESTING: usize = 128;
 
-/// Most words and signs outside `VALUES` rows and `IN` lists.
+/// Maximum words and signs outside `VALUES` rows and `IN` lists.
 pub const MAX_PIECES: usize = 4_000;
 
-/// Most patterns joined with one another. Planning takes about the fourth power of their number,
-/// some tenths of a second for this many, and no time limit reaches it.
+/// Maximum operands of a join. Planning time grows with about the fourth power of their number, to
+/// some tenths of a second for this many, and no time limit applies to it.
 pub const MAX_JOINED: usize = 64;
 
-/// Most triples, paths, joins, unions, filters and so on in a query.
+/// Maximum triples, paths, joins, unions, filters and so on in a query.
 pub const MAX_PATTERNS: usize = 512;
 
-/// Refuses what would take too long to plan.
+/// Refuses queries that would take too long to plan.
 pub(super) fn check_plan(query: &Query) -> Result<()> {
     const PATTERNS: [&str; 10] = [
         "(triple ",
@@ -55,11 +55,9 @@ pub(super) fn check_plan(query: &Query) -> Result<()> {
     joined = joined.max(outermost);
     if joined > MAX_JOINED || patterns > MAX_PATTERNS {
         let reason = if joined > MAX_JOINED {
-            format!(
-                "it joins {joined} patterns with one another, and at most {MAX_JOINED} are planned"
-            )
+            format!("it joins {joined} patterns, and the limit is {MAX_JOINED}")
         } else {
-            format!("it has {patterns} patterns, and at most {MAX_PATTERNS} are planned")
+            format!("it has {patterns} patterns, and the limit is {MAX_PATTERNS}")
         };
         return Err(refused(
             reason,
@@ -168,7 +166,7 @@ fn asked<'a>(expressions: impl IntoIterator<Item = &'a Expression>, widest: &mut
     }
 }
 
-/// Refuses what cannot be run safely or is off.
+/// Refuses queries that cannot be run safely or are not supported.
 pub(crate) fn check(text: &str) -> Result<()> {
     if text.len() > MAX_TEXT {
         return Err(refused(
@@ -195,8 +193,8 @@ pub(crate) fn check(text: &str) -> Result<()> {
         match piece {
             Piece::Keyword(word) if word.eq_ignore_ascii_case("SERVICE") => {
                 return Err(refused(
-                    "`SERVICE` would ask another server, and that is off".into(),
-                    Some("ask the other server itself, or load its triples into a graph"),
+                    "`SERVICE` is not supported".into(),
+                    Some("query the other server directly, or load its triples into a graph"),
                 ));
             }
             Piece::Sign('(') => open.push(match (inside, promised) {
@@ -224,7 +222,7 @@ pub(crate) fn check(text: &str) -> Result<()> {
         if open.len() > MAX_NESTING {
             return Err(refused(
                 format!("its brackets nest deeper than {MAX_NESTING}"),
-                Some("write it flatter"),
+                Some("reduce the nesting"),
             ));
         }
         if pieces > MAX_PIECES {

@@ -76,12 +76,12 @@ pub const PREFIXES: [(&str, &str); 8] = [
 /// Enough for what [`MAX_NESTING`] and [`MAX_PIECES`] let through; only touched pages cost.
 pub(crate) const STACK: usize = 256 << 20;
 
-/// How a query is run.
+/// Limits of a query.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SparqlOptions {
     /// Stops with [`Error::OutOfTime`] after this long; no limit by default.
     pub timeout: Option<Duration>,
-    /// Gives no more rows (or triples) than this; no limit by default.
+    /// Maximum rows (or triples); no limit by default.
     pub max_rows: Option<usize>,
     /// Stops with [`Error::AnswerTooLarge`] when [`write()`] would write more bytes than this; no
     /// limit by default.
@@ -100,12 +100,12 @@ pub enum QueryAnswer<'a> {
 
 /// Rows of a `SELECT`. After an error comes nothing more.
 pub struct Rows<'a> {
-    iter: Limited<QuerySolutionIter<'a>>,
+    iter: LimitedIter<QuerySolutionIter<'a>>,
 }
 
 /// Triples of a `CONSTRUCT` or `DESCRIBE`. After an error comes nothing more.
 pub struct Triples<'a> {
-    iter: Limited<QueryTripleIter<'a>>,
+    iter: LimitedIter<QueryTripleIter<'a>>,
 }
 
 impl Rows<'_> {
@@ -145,12 +145,11 @@ impl Iterator for Triples<'_> {
 
 /// Runs a query and hands its answer to `read`.
 ///
-/// The time limit is looked at wherever triples are read and terms are copied. An operator that
-/// does neither for long, and memory, are limited only by [`Workers`]: queries of strangers
-/// belong there.
+/// The time limit is checked wherever triples are read and terms are copied. An operator that does
+/// neither for long, and memory, are limited only by [`Workers`]: use them for untrusted queries.
 ///
-/// Both happen on a thread of their own, whose stack is large enough for every query that is let
-/// through: parser and evaluator recurse as deep as the query nests.
+/// Both happen on a thread with a stack that is large enough for every accepted query: parser and
+/// evaluator recurse as deep as the query nests.
 pub fn query<T: Send>(
     store: &Store,
     text: &str,
@@ -181,7 +180,7 @@ pub fn write(
         let Some(limit) = options.max_bytes else {
             return answer.write(format, out);
         };
-        let mut out = Bounded {
+        let mut out = BoundedWriter {
             out,
             left: limit,
             is_full: false,
@@ -194,14 +193,14 @@ pub fn write(
     })
 }
 
-/// Takes so many bytes and no more.
-struct Bounded<'a> {
+/// A writer with a size limit.
+struct BoundedWriter<'a> {
     out: &'a mut (dyn Write + Send),
     left: u64,
     is_full: bool,
 }
 
-impl Write for Bounded<'_> {
+impl Write for BoundedWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if bytes.len() as u64 > self.left {
             self.is_full = true;
@@ -221,8 +220,8 @@ fn answer<'a>(store: &'a Store, text: &str, options: &SparqlOptions) -> Result<Q
     let mut query = parse(text)?;
     if query.dataset().is_some() {
         return Err(guard::refused(
-            "`FROM` names another graph, and a query sees the one that was opened".into(),
-            Some("leave `FROM` out, and open the graph that is meant"),
+            "`FROM` is not supported; a query reads the opened graph".into(),
+            Some("remove `FROM`, and open the graph that you want to query"),
         ));
     }
     guard::check_plan(&query)?;
@@ -231,7 +230,7 @@ fn answer<'a>(store: &'a Store, text: &str, options: &SparqlOptions) -> Result<Q
     counts::write_known_counts(&mut query, &dataset)?;
     let evaluator = QueryEvaluator::new();
     let results = watch.run(|| evaluator.prepare(&query).execute(dataset));
-    // a fault may have been dropped on the way to an answer that looks sound
+    // the evaluator may have dropped an error and returned a plausible answer
     let results = match (watch.take(), results) {
         (Some(fault), _) => return Err(fault),
         (None, results) => results.ok_or(Error::Stopped)?.map_err(evaluation_error)?,
@@ -239,11 +238,11 @@ fn answer<'a>(store: &'a Store, text: &str, options: &SparqlOptions) -> Result<Q
     let left = options.max_rows;
     Ok(match results {
         QueryResults::Solutions(inner) => QueryAnswer::Rows(Rows {
-            iter: Limited::new(inner, left, watch),
+            iter: LimitedIter::new(inner, left, watch),
         }),
         QueryResults::Boolean(value) => QueryAnswer::Boolean(value),
         QueryResults::Graph(inner) => QueryAnswer::Triples(Triples {
-            iter: Limited::new(inner, left, watch),
+            iter: LimitedIter::new(inner, left, watch),
         }),
     })
 }
@@ -258,7 +257,7 @@ fn parse(text: &str) -> Result<spargebra::Query> {
     parser.parse_query(text).map_err(|error| {
         if guard::is_update(text) {
             guard::refused(
-                "it is an update, and graphs are only read".into(),
+                "updates are not supported in queries".into(),
                 Some("change the graph with `wherefore add FILE --graph GRAPH` or `wherefore remove`"),
             )
         } else {
@@ -267,7 +266,7 @@ fn parse(text: &str) -> Result<spargebra::Query> {
     })
 }
 
-/// The parser's message with its list of all that was expected cut to the first few.
+/// The parser's message, with its list of expected tokens shortened.
 pub(crate) fn syntax_message(message: &str) -> String {
     const SHOWN: usize = 6;
     let message = message.trim();
@@ -286,7 +285,7 @@ fn evaluation_error(error: QueryEvaluationError) -> Error {
 }
 
 /// An evaluator's iterator with the limits of [`SparqlOptions`].
-struct Limited<I> {
+struct LimitedIter<I> {
     inner: I,
     left: Option<usize>,
     watch: Rc<Watch>,
@@ -294,7 +293,7 @@ struct Limited<I> {
     over: bool,
 }
 
-impl<I> Limited<I> {
+impl<I> LimitedIter<I> {
     fn new(inner: I, left: Option<usize>, watch: Rc<Watch>) -> Self {
         Self {
             inner,
@@ -306,7 +305,7 @@ impl<I> Limited<I> {
     }
 }
 
-impl<T, I: Iterator<Item = Result<T, QueryEvaluationError>>> Iterator for Limited<I> {
+impl<T, I: Iterator<Item = Result<T, QueryEvaluationError>>> Iterator for LimitedIter<I> {
     type Item = Result<T>;
 
     fn next(&mut self) -> Option<Result<T>> {

@@ -1,15 +1,15 @@
-//! The time limit of a query, and the first thing that went wrong in it.
+//! The time limit of a query, and its first error.
 //!
-//! Reading triples and showing terms looks at the clock ([`Watch::tick`]). But the evaluator also
-//! joins what it holds in memory (`VALUES`, closures of paths, groups), for hours if it must, and
-//! asks nobody. All it does then is to clone terms. So cloning one looks at the clock too, now and
-//! then ([`breathe`]), and unwinds the evaluator when time is over: there is no other way out of
+//! Reading triples and converting terms checks the clock ([`Watch::tick`]). But the evaluator also
+//! joins what it has in memory (`VALUES`, closures of paths, groups), perhaps for hours, without
+//! reading anything. It only clones terms then. So cloning one checks the clock too, now and then
+//! ([`check_deadline`]), and unwinds the evaluator when time is over: there is no other way out of
 //! it. [`Watch::run`] is where that ends; no panic hook sees it, and nothing of the evaluator is
 //! used again.
 //!
 //! The evaluator drops some errors on its way (a `MINUS` skips what it cannot read, an expression
-//! that fails is unbound). So the dataset files what happened here, hands the evaluator a mere
-//! [`Halted`], and whoever reads the answer looks here before each row and at the end.
+//! that fails is unbound). So the dataset records the error here, returns a mere
+//! [`Interrupted`], and the reader of the answer checks here before each row and at the end.
 
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
 
-/// Terms that are cloned between two looks at the clock: some microseconds of them.
-const BREATH: u32 = 1024;
+/// Terms that are cloned between two checks of the clock: some microseconds.
+const CLONES_PER_CHECK: u32 = 1024;
 
 thread_local! {
     /// When the query of this thread must end.
@@ -26,36 +26,36 @@ thread_local! {
     static LEFT: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Looks at the clock every [`BREATH`] calls, and unwinds when time is over.
-pub(super) fn breathe() {
+/// Checks the clock every [`CLONES_PER_CHECK`] calls, and unwinds after the deadline.
+pub(super) fn check_deadline() {
     let left = LEFT.get();
     if left > 0 {
         LEFT.set(left - 1);
         return;
     }
-    LEFT.set(BREATH);
+    LEFT.set(CLONES_PER_CHECK);
     if END.get().is_some_and(|end| Instant::now() >= end) && !std::thread::panicking() {
-        resume_unwind(Box::new(Halted));
+        resume_unwind(Box::new(Interrupted));
     }
 }
 
-/// The query stopped; the reason is filed in its [`Watch`].
+/// The query was interrupted; the reason is in its [`Watch`].
 #[derive(Debug, thiserror::Error)]
 #[error("the query stopped")]
-pub(super) struct Halted;
+pub(super) struct Interrupted;
 
 #[derive(Debug)]
 pub(super) struct Watch {
     limit: Option<(Instant, Duration)>,
-    /// The first fault. Stays filed: a query that failed once gives nothing more.
-    fault: RefCell<Fault>,
+    /// The first error. A query that has failed returns nothing more.
+    error: RefCell<FirstError>,
 }
 
 #[derive(Debug)]
-enum Fault {
+enum FirstError {
     None,
-    Filed(Error),
-    Told,
+    Stored(Error),
+    Taken,
 }
 
 impl Watch {
@@ -63,7 +63,7 @@ impl Watch {
         let now = Instant::now();
         Self {
             limit: timeout.and_then(|limit| Some((now.checked_add(limit)?, limit))),
-            fault: RefCell::new(Fault::None),
+            error: RefCell::new(FirstError::None),
         }
     }
 
@@ -74,7 +74,7 @@ impl Watch {
         END.set(None);
         match result {
             Ok(value) => Some(value),
-            Err(panic) if panic.is::<Halted>() => {
+            Err(panic) if panic.is::<Interrupted>() => {
                 let _ = self.tick();
                 None
             }
@@ -82,16 +82,16 @@ impl Watch {
         }
     }
 
-    /// Whether the query may go on.
+    /// An error if the query must stop.
     ///
     /// The clock is read each time. Reading it every so many steps would be cheaper, but one step
     /// of a cross product can take as long as thousands of others.
-    pub(super) fn tick(&self) -> Result<(), Halted> {
-        if !matches!(*self.fault.borrow(), Fault::None) {
-            return Err(Halted);
+    pub(super) fn tick(&self) -> Result<(), Interrupted> {
+        if !matches!(*self.error.borrow(), FirstError::None) {
+            return Err(Interrupted);
         }
         match self.limit {
-            Some((end, limit)) if Instant::now() >= end => Err(self.file(Error::OutOfTime {
+            Some((end, limit)) if Instant::now() >= end => Err(self.record(Error::OutOfTime {
                 what: "the SPARQL query",
                 limit_ms: limit.as_millis(),
             })),
@@ -99,23 +99,23 @@ impl Watch {
         }
     }
 
-    /// Files an error, unless there is one already.
-    pub(super) fn file(&self, error: Error) -> Halted {
-        let mut fault = self.fault.borrow_mut();
-        if matches!(*fault, Fault::None) {
-            *fault = Fault::Filed(error);
+    /// Records an error, unless there is one already.
+    pub(super) fn record(&self, error: Error) -> Interrupted {
+        let mut first = self.error.borrow_mut();
+        if matches!(*first, FirstError::None) {
+            *first = FirstError::Stored(error);
         }
-        Halted
+        Interrupted
     }
 
-    /// The filed error, once.
+    /// Takes the recorded error.
     pub(super) fn take(&self) -> Option<Error> {
-        let mut fault = self.fault.borrow_mut();
-        match std::mem::replace(&mut *fault, Fault::Told) {
-            Fault::Filed(error) => Some(error),
-            Fault::Told => None,
-            Fault::None => {
-                *fault = Fault::None;
+        let mut error = self.error.borrow_mut();
+        match std::mem::replace(&mut *error, FirstError::Taken) {
+            FirstError::Stored(error) => Some(error),
+            FirstError::Taken => None,
+            FirstError::None => {
+                *error = FirstError::None;
                 None
             }
         }
@@ -127,13 +127,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_fault_is_told_once_and_stays() {
+    fn the_first_error_is_taken_once_and_the_query_stays_interrupted() {
         let watch = Watch::new(None);
         assert!(watch.tick().is_ok());
         assert!(watch.take().is_none());
         assert!(watch.tick().is_ok());
-        watch.file(Error::Empty);
-        watch.file(Error::Stopped);
+        watch.record(Error::Empty);
+        watch.record(Error::Stopped);
         assert!(matches!(watch.take(), Some(Error::Empty)));
         assert!(watch.take().is_none());
         assert!(watch.tick().is_err());
@@ -145,14 +145,14 @@ mod tests {
         assert_eq!(watch.run(|| 1), Some(1));
         let ended = watch.run(|| {
             for _ in 0..u64::MAX {
-                breathe();
+                check_deadline();
             }
         });
         assert_eq!(ended, None);
         assert!(matches!(watch.take(), Some(Error::OutOfTime { .. })));
         // outside of a query, nothing is ended
-        for _ in 0..10 * BREATH {
-            breathe();
+        for _ in 0..10 * CLONES_PER_CHECK {
+            check_deadline();
         }
     }
 

@@ -1,16 +1,15 @@
-//! Queries in processes of their own, so that their limits hold whatever an operator does.
+//! Queries in worker processes, so that limits hold whatever the evaluator does.
 //!
-//! The evaluator asks nobody while it sorts, groups, compiles an expression or joins texts. Inside
-//! this process nothing can end it then, and memory that runs out ends everything. So whoever runs
-//! queries of strangers gives them to [`Workers`]: each runs in a process of this same program
-//! that does nothing else ([`run_worker`]). The system limits its memory, it ends itself when its
-//! time is over, and it is killed if it does not, or when nobody waits for the answer any more. A
-//! process that came to a good end is used again.
+//! The evaluator cannot be interrupted while it sorts, groups, compiles an expression or joins
+//! texts, and if it runs out of memory the whole process ends. So untrusted queries go to
+//! [`Workers`]: each runs in a process of this same program that does nothing else
+//! ([`run_worker`]). The system limits its memory, it ends itself when its time is over, and it is
+//! killed if it does not, or when the client has gone. A process whose query succeeded is reused.
 //!
 //! ```text
 //! parent → worker   one line of JSON for each query
 //! worker → parent   frames: kind (1 byte), length (4 bytes, little endian), bytes
-//!                   D a piece of the answer · E end, JSON of `Written` · X error, JSON of `Fault`
+//!                   D a piece of the answer · E end, JSON of `Written` · X error, JSON of `WorkerError`
 //! ```
 //!
 //! The memory limit is `RLIMIT_DATA`: what a process allocates, without the mapped graph. Linux
@@ -32,13 +31,13 @@ use super::{MAX_TEXT, ResultFormat, STACK, SparqlOptions, Written, write};
 use crate::error::{Error, Result};
 use crate::store::Store;
 
-/// What a worker allocates beside the query: its threads, its buffers, the open graphs.
+/// Memory of a worker beside the query: threads, buffers, open graphs.
 const OWN_MEMORY: u64 = STACK as u64 + (64 << 20);
-/// What the worker has after its time to say so itself, before it ends.
+/// Time for the worker to report a timeout before it ends itself.
 const GRACE: Duration = Duration::from_millis(200);
-/// What the parent gives beyond that, before it kills.
+/// Additional time before the parent kills the worker.
 const LAST_GRACE: Duration = Duration::from_millis(800);
-/// How often a waiting parent asks whether the answer is still wanted.
+/// How often a waiting parent checks whether the query is cancelled.
 const PULSE: Duration = Duration::from_millis(50);
 /// The longest request line: a text of escaped characters, and a path.
 const MAX_LINE: u64 = 6 * MAX_TEXT as u64 + (1 << 16);
@@ -46,18 +45,18 @@ const MAX_LINE: u64 = 6 * MAX_TEXT as u64 + (1 << 16);
 const PIECE: usize = 64 << 10;
 /// Pieces that may wait for the parent.
 const PIECES_AHEAD: usize = 16;
-/// Queries after which a worker is replaced, so that its memory does not stay in pieces.
+/// Queries after which a worker is replaced, because of memory fragmentation (guess).
 const MOST_QUERIES: u32 = 1000;
-/// Graphs that a worker keeps open.
+/// Maximum open graphs of a worker (guess).
 const MOST_GRAPHS: usize = 16;
-/// How much less than other processes a worker insists on a core.
+/// Niceness of workers (guess).
 const NICE: i32 = 5;
 
 const DATA: u8 = b'D';
 const END: u8 = b'E';
 const ERROR: u8 = b'X';
 
-/// What the parent asks.
+/// A request of the parent.
 #[derive(Serialize, Deserialize)]
 struct Request {
     graph: PathBuf,
@@ -68,9 +67,9 @@ struct Request {
     max_bytes: Option<u64>,
 }
 
-/// An error on its way to the parent.
+/// An error as it is sent to the parent.
 #[derive(Serialize, Deserialize)]
-enum Fault {
+enum WorkerError {
     Syntax(String),
     Refused {
         reason: String,
@@ -82,16 +81,16 @@ enum Fault {
     Other(String),
 }
 
-impl From<Error> for Fault {
+impl From<Error> for WorkerError {
     fn from(error: Error) -> Self {
         match error {
-            Error::SparqlSyntax(text) => Fault::Syntax(text),
-            Error::SparqlRefused { reason, hint } => Fault::Refused { reason, hint },
-            Error::SparqlEvaluation(text) => Fault::Evaluation(text),
+            Error::SparqlSyntax(text) => WorkerError::Syntax(text),
+            Error::SparqlRefused { reason, hint } => WorkerError::Refused { reason, hint },
+            Error::SparqlEvaluation(text) => WorkerError::Evaluation(text),
             Error::OutOfTime { limit_ms, .. } => {
-                Fault::OutOfTime(u64::try_from(limit_ms).unwrap_or(u64::MAX))
+                WorkerError::OutOfTime(u64::try_from(limit_ms).unwrap_or(u64::MAX))
             }
-            Error::AnswerTooLarge { limit } => Fault::TooLarge(limit),
+            Error::AnswerTooLarge { limit } => WorkerError::TooLarge(limit),
             other => {
                 let mut text = other.to_string();
                 let mut cause = std::error::Error::source(&other);
@@ -99,21 +98,21 @@ impl From<Error> for Fault {
                     text += &format!(": {error}");
                     cause = error.source();
                 }
-                Fault::Other(text)
+                WorkerError::Other(text)
             }
         }
     }
 }
 
-impl Fault {
+impl WorkerError {
     fn into_error(self) -> Error {
         match self {
-            Fault::Syntax(text) => Error::SparqlSyntax(text),
-            Fault::Refused { reason, hint } => Error::SparqlRefused { reason, hint },
-            Fault::Evaluation(text) => Error::SparqlEvaluation(text),
-            Fault::OutOfTime(limit_ms) => out_of_time(Duration::from_millis(limit_ms)),
-            Fault::TooLarge(limit) => Error::AnswerTooLarge { limit },
-            Fault::Other(text) => Error::WorkerFailed(text),
+            WorkerError::Syntax(text) => Error::SparqlSyntax(text),
+            WorkerError::Refused { reason, hint } => Error::SparqlRefused { reason, hint },
+            WorkerError::Evaluation(text) => Error::SparqlEvaluation(text),
+            WorkerError::OutOfTime(limit_ms) => out_of_time(Duration::from_millis(limit_ms)),
+            WorkerError::TooLarge(limit) => Error::AnswerTooLarge { limit },
+            WorkerError::Other(text) => Error::WorkerFailed(text),
         }
     }
 }
@@ -153,7 +152,7 @@ impl Workers {
 
     /// Runs a query over the graph in this folder and writes its answer, as [`write()`] does.
     ///
-    /// `is_wanted` is asked every now and then; when it says no the query is ended with
+    /// `is_wanted` is called regularly; when it returns false the query ends with
     /// [`Error::Stopped`].
     pub fn write(
         &self,
@@ -190,11 +189,11 @@ impl Workers {
             Err(Ended::Time(limit)) => Err(out_of_time(limit)),
             Err(Ended::Unwanted) => Err(Error::Stopped),
             Err(Ended::Write(error)) => Err(error),
-            Err(Ended::Died) => Err(self.autopsy(worker, options.timeout)),
+            Err(Ended::Died) => Err(self.failure_reason(worker, options.timeout)),
         }
     }
 
-    /// Hands the request to a worker that waits, or to a new one.
+    /// Sends the request to an idle worker, or to a new one.
     fn send(&self, line: &[u8]) -> Result<Worker> {
         loop {
             let waiting = self.idle().pop();
@@ -211,7 +210,7 @@ impl Workers {
                 Ok(()) => return Ok(worker),
                 // it may have been ended from outside while it waited
                 Err(_) if !is_new => {}
-                Err(_) => return Err(self.autopsy(worker, None)),
+                Err(_) => return Err(self.failure_reason(worker, None)),
             }
         }
     }
@@ -253,19 +252,19 @@ impl Workers {
         })
     }
 
-    /// Why a worker ended: what it wrote to standard error last.
-    fn autopsy(&self, mut worker: Worker, timeout: Option<Duration>) -> Error {
+    /// Why a worker ended, from its exit status and standard error.
+    fn failure_reason(&self, mut worker: Worker, timeout: Option<Duration>) -> Error {
         // if it lives on in spite of its closed output, it says nothing more
         let _ = worker.child.kill();
-        let mut said = Vec::new();
+        let mut stderr = Vec::new();
         if let Some(errors) = worker.child.stderr.take() {
-            let _ = errors.take(PIECE as u64).read_to_end(&mut said);
+            let _ = errors.take(PIECE as u64).read_to_end(&mut stderr);
         }
-        let said = String::from_utf8_lossy(&said);
+        let stderr = String::from_utf8_lossy(&stderr);
         let status = worker.child.wait().ok();
         match (status.and_then(|status| status.code()), timeout) {
             (Some(OUT_OF_TIME), Some(limit)) => return out_of_time(limit),
-            _ if said.contains("memory allocation of") => {
+            _ if stderr.contains("memory allocation of") => {
                 return Error::OutOfMemory {
                     what: "the SPARQL query",
                     limit: self.max_memory,
@@ -274,7 +273,7 @@ impl Workers {
             _ => {}
         }
         let status = status.map_or_else(|| "no status".into(), |s| s.to_string());
-        let last = said.trim().lines().last().unwrap_or("it said nothing");
+        let last = stderr.trim().lines().last().unwrap_or("no error message");
         Error::WorkerFailed(format!("{status}: {last}"))
     }
 
@@ -349,7 +348,8 @@ impl Worker {
                     return Ok(Ok(written));
                 }
                 _ => {
-                    let fault: Fault = serde_json::from_slice(&bytes).map_err(|_| Ended::Died)?;
+                    let fault: WorkerError =
+                        serde_json::from_slice(&bytes).map_err(|_| Ended::Died)?;
                     return Ok(Err(fault.into_error()));
                 }
             }
@@ -402,14 +402,14 @@ pub fn run_worker(
             return Ok(());
         }
         let request: Request = serde_json::from_slice(&line)
-            .map_err(|e| Error::WorkerFailed(format!("this is no request: {e}")))?;
+            .map_err(|e| Error::WorkerFailed(format!("invalid request: {e}")))?;
         alarm.set(request.timeout_ms);
         let answered = answer(&request, &mut graphs, &mut output);
         alarm.set(None);
         let sent = match answered {
             Ok(written) => output.send(END, &serde_json::to_vec(&written).unwrap_or_default()),
             Err(error) => {
-                let fault = Fault::from(error);
+                let fault = WorkerError::from(error);
                 output.send(ERROR, &serde_json::to_vec(&fault).unwrap_or_default())
             }
         };
@@ -476,7 +476,7 @@ impl<W: Write> Write for Frames<W> {
     }
 }
 
-/// Ends this process when a query goes on after its time.
+/// Ends this process when a query runs past its time limit.
 struct Alarm {
     due: Arc<(Mutex<Option<Instant>>, Condvar)>,
 }

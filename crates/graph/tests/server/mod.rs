@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use wherefore_graph::names::percent_decode;
 use wherefore_graph::sparql::{ResultFormat, SparqlOptions, write};
@@ -120,4 +121,17 @@ pub(crate) fn says(stream: &mut TcpStream, status: &str, kind: &str, body: &[u8]
     // whoever hangs up has seen enough
     let _ = stream.write_all(head.as_bytes());
     let _ = stream.write_all(body);
+}
+
+/// Sends a head and then one byte after the other, until the client hangs up.
+pub(crate) fn drip(stream: &mut TcpStream, head: &str) {
+    let _ = stream.write_all(head.as_bytes());
+    while stream.write_all(b" ").is_ok() {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Says nothing until the client hangs up.
+pub(crate) fn stay_silent(stream: &mut TcpStream) {
+    let _ = stream.read_to_end(&mut Vec::new());
 }

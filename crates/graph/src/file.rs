@@ -1,4 +1,4 @@
-//! Files of a graph: written once, checksummed on the way, flushed to the disk before they count.
+//! Files of a graph: checksummed while they are written, flushed to disk, replaced atomically.
 
 use std::fs::File;
 use std::io::{BufWriter, Read, Write};
@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3;
 
+use crate::block_sums::{BlockHasher, FileSums};
 use crate::error::{Error, Result};
-use crate::sums::{BlockHasher, FileSums};
 
-/// What a manifest promises of a file.
+/// Name, length and checksum of a file, as in the manifest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FileInfo {
@@ -23,13 +23,13 @@ pub struct FileInfo {
 }
 
 /// A file that was written.
-pub(crate) struct Written {
+pub(crate) struct WrittenFile {
     pub(crate) info: FileInfo,
     pub(crate) sums: FileSums,
 }
 
 /// A file being written.
-pub(crate) struct Output {
+pub(crate) struct FileWriter {
     path: PathBuf,
     file: BufWriter<File>,
     bytes: u64,
@@ -37,7 +37,7 @@ pub(crate) struct Output {
     blocks: BlockHasher,
 }
 
-impl Output {
+impl FileWriter {
     pub(crate) fn create(path: &Path) -> Result<Self> {
         let file = File::create(path).map_err(Error::io("create", path))?;
         Ok(Self {
@@ -58,8 +58,8 @@ impl Output {
             .map_err(Error::io("write", &self.path))
     }
 
-    /// Flushes to the disk and says what was written.
-    pub(crate) fn finish(self) -> Result<Written> {
+    /// Flushes to disk and returns name, length and checksums.
+    pub(crate) fn finish(self) -> Result<WrittenFile> {
         let file = self
             .file
             .into_inner()
@@ -75,14 +75,14 @@ impl Output {
             bytes: self.bytes,
             checksum: hex(self.hash.digest()),
         };
-        Ok(Written {
+        Ok(WrittenFile {
             info,
             sums: self.blocks.finish(),
         })
     }
 }
 
-/// Reads a file again and compares it with what was promised.
+/// Reads a file and compares it with its manifest entry.
 pub(crate) fn check(folder: &Path, promised: &FileInfo) -> Result<()> {
     let path = folder.join(&promised.name);
     let mut file = File::open(&path).map_err(Error::io("open", &path))?;
@@ -100,7 +100,7 @@ pub(crate) fn check(folder: &Path, promised: &FileInfo) -> Result<()> {
     compare(path, promised, bytes, hash.digest())
 }
 
-/// An error unless length and checksum are as promised.
+/// An error unless length and checksum are as in the manifest.
 pub(crate) fn compare(path: PathBuf, promised: &FileInfo, bytes: u64, checksum: u64) -> Result<()> {
     let reason = if bytes != promised.bytes {
         format!("it has {bytes} bytes instead of {}", promised.bytes)
@@ -114,4 +114,31 @@ pub(crate) fn compare(path: PathBuf, promised: &FileInfo, bytes: u64, checksum: 
 
 pub(crate) fn hex(checksum: u64) -> String {
     format!("{checksum:016x}")
+}
+
+/// Replaces `path` in one step: writes `temporary`, a file in the same folder, and renames it.
+pub(crate) fn atomic_write(path: &Path, temporary: &Path, bytes: &[u8]) -> Result<()> {
+    let mut file = File::create(temporary).map_err(Error::io("create", temporary))?;
+    file.write_all(bytes)
+        .and_then(|()| file.sync_all())
+        .map_err(Error::io("write", temporary))?;
+    std::fs::rename(temporary, path).map_err(Error::io("rename", temporary))?;
+    match path.parent() {
+        Some(folder) => sync_folder(folder),
+        None => Ok(()),
+    }
+}
+
+/// Makes new and renamed files in a folder durable.
+pub(crate) fn sync_folder(path: &Path) -> Result<()> {
+    // not all systems can open a folder; there the rename has to suffice
+    match File::open(path) {
+        Ok(folder) => match folder.sync_all() {
+            Err(e) if e.kind() != std::io::ErrorKind::Unsupported => {
+                Err(Error::io("write", path)(e))
+            }
+            _ => Ok(()),
+        },
+        Err(_) => Ok(()),
+    }
 }
