@@ -57,6 +57,16 @@ def test_another_reading_can_be_taken(world):
     assert other.logical_form == first.alternatives[0].logical_form
 
 
+def test_a_table_has_a_thing_in_each_row(tmp_path):
+    table = tmp_path / "herbs.csv"
+    table.write_text("name,height,likes\nMint,60,shade;rain\nThyme,30,sun\n")
+    graph = wherefore.Graph.load(table, wide=True, split=";", class_name="herb")
+    assert sorted(graph.ask("Which herbs are there?", precision=0).names) == ["Mint", "Thyme"]
+    assert graph.ask("What does Mint like?").names and len(graph.ask("What does Mint like?")) == 2
+    with pytest.raises(wherefore.WhereforeError, match="wide=True"):
+        wherefore.Graph.load(table, class_name="herb")
+
+
 def test_many_questions_keep_their_order(world):
     countries = ["Peru", "Chad", "France", "Kenya"] * 10
     seen = []

@@ -200,21 +200,30 @@ class Graph:
         format: Optional[str] = None,
         columns: Optional[Tuple[str, str, str]] = None,
         typed: bool = False,
+        wide: bool = False,
+        name_column: Optional[str] = None,
+        split: Optional[str] = None,
+        class_name: Optional[str] = None,
         replace: bool = False,
     ) -> "Graph":
-        """Builds a graph folder from RDF files or tables, as ``wherefore load`` does, and opens it.
+        """Builds a graph folder from RDF files, tables, workbooks or databases, as ``wherefore load`` does,
+        and opens it.
 
-        Without ``path`` the folder is a temporary one and goes with the graph. Malformed lines are passed
-        over with a warning.
+        With ``wide`` each row is one thing: ``name_column`` names it, ``split`` stands between several values
+        of a cell, ``class_name`` says what the rows are (what the file is called, if left out). Without
+        ``path`` the folder is a temporary one and goes with the graph. Malformed lines are passed over with
+        a warning.
         """
+        if not wide and (name_column, split, class_name) != (None, None, None):
+            raise WhereforeError("`name_column`, `split` and `class_name` go with `wide=True`", "usage")
         all_files = [files] if isinstance(files, (str, os.PathLike)) else list(files)
         folder = None
         if path is None:
             folder = tempfile.TemporaryDirectory(prefix="wherefore-")
             path = os.path.join(folder.name, "graph")
-        notes = _wherefore.load(
-            [_path(file) for file in all_files], _path(path), format, columns and tuple(map(str, columns)), typed, replace
-        )
+        rows = (name_column and str(name_column), split, class_name) if wide else None
+        table = (columns and tuple(map(str, columns)), typed, rows)
+        notes = _wherefore.load([_path(file) for file in all_files], _path(path), format, table, replace)
         for note in notes:
             warnings.warn(note, stacklevel=2)
         return cls(_wherefore.Graph(_path(path), sys.executable, False), _path(path), folder)

@@ -39,8 +39,7 @@ def load(
     files: Sequence[str],
     out: str,
     format: Optional[str],
-    columns: Optional[Tuple[str, str, str]],
-    typed: bool,
+    table: Tuple[Optional[Tuple[str, str, str]], bool, Optional[Tuple[Optional[str], Optional[str], Optional[str]]]],
     replace: bool,
 ) -> List[str]: ...
 def command(interpreter: str, arguments: Sequence[str]) -> int: ...

@@ -291,8 +291,8 @@ pub(crate) struct Wished {
 /// Build a graph folder from files
 ///
 /// Reads N-Triples, N-Quads, Turtle, TriG, RDF/XML, JSON-LD, TSV, CSV, `head|relation|tail` lines,
-/// JSON lines and JSON arrays, plain or packed with gzip, zstd or xz. The folder appears when all is
-/// done; a graph that is replaced stays whole until then.
+/// JSON lines and JSON arrays, plain or packed with gzip, zstd or xz, and SQLite databases and Excel
+/// workbooks. The folder appears when all is done; a graph that is replaced stays whole until then.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -300,6 +300,7 @@ Examples:
   wherefore load kb.txt --format pipe --out metaqa
   wherefore load train.txt valid.txt --names entity_names.tsv --out fb15k
   wherefore load staff.csv --wide --split ';' --out company
+  wherefore load shop.sqlite --out shop
   zcat dump.nq.gz | wherefore load - --format nq --memory 8G --out dump")]
 pub(crate) struct Load {
     /// Files to load together, or `-` for standard input
@@ -312,7 +313,7 @@ pub(crate) struct Load {
     #[arg(long)]
     pub(crate) replace: bool,
     /// The format, where names do not tell: nt, nq, ttl, trig, rdf, jsonld, tsv, csv, pipe, jsonl,
-    /// json
+    /// json, sqlite, xlsx
     #[arg(long, value_parser = crate::commands::load::parse_format)]
     pub(crate) format: Option<wherefore_graph::Format>,
     /// Columns of a table that hold head, relation and tail, by number or header name
@@ -332,6 +333,10 @@ pub(crate) struct Load {
     /// With `--wide`: what stands between several values in one cell
     #[arg(long, value_name = "SEPARATOR", requires = "wide")]
     pub(crate) split: Option<String>,
+    /// With `--wide`: the class of the rows; what the file is called if none is given, unless a
+    /// column `type` says it; `--class ''` for none
+    #[arg(long, value_name = "CLASS", requires = "wide")]
+    pub(crate) class: Option<String>,
     /// A predicate that gives labels, before rdfs:label, skos:prefLabel, schema:name and foaf:name;
     /// repeatable
     #[arg(long = "label", value_name = "PREDICATE")]

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use wherefore_graph::{Error, Graph, Input, LoadOptions, Store, Term, load};
 
 fn database(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sqlite").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/sqlite")
+        .join(name)
 }
 
 fn loaded(file: &Path, folder: &Path) -> (Store, Vec<String>) {
@@ -31,7 +33,10 @@ fn triples(store: &Store) -> Vec<String> {
             let triple = triple.unwrap();
             let head = text(store.entity_term(triple.head).unwrap());
             let relation = text(store.relation_term(triple.relation).unwrap());
-            format!("{head} {relation} {}", text(store.entity_term(triple.tail).unwrap()))
+            format!(
+                "{head} {relation} {}",
+                text(store.entity_term(triple.tail).unwrap())
+            )
         })
         .collect();
     all.sort();
@@ -72,9 +77,18 @@ fn rows_are_things_and_references_lead_to_others() {
     }
     let long = format!("plants/p011 notes '{}'", "long ".repeat(500).trim());
     assert!(all.contains(&long), "a text that flows over three pages");
-    let left_out = ["photo", "customers/7 id", "plants/p001 name", "plants/p000 height"];
+    let left_out = [
+        "photo",
+        "customers/7 id",
+        "plants/p001 name",
+        "plants/p000 height",
+    ];
     for begin in left_out {
-        assert!(!all.iter().any(|t| t.starts_with(begin) || t.contains(" photo ")), "{begin}");
+        assert!(
+            !all.iter()
+                .any(|t| t.starts_with(begin) || t.contains(" photo ")),
+            "{begin}"
+        );
     }
     assert_eq!(notes, ["the table `nothing` has no rows"]);
     // each plant as SQLite itself reads it
@@ -126,7 +140,9 @@ fn damaged_databases_are_errors_and_never_endless() {
             bytes.truncate(whole.len() * (round + 1) / 21);
         } else {
             for _ in 0..8 {
-                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(5);
+                state = state
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(5);
                 let place = (state >> 33) as usize % bytes.len();
                 // the magic is left: without it, it is no database
                 bytes[place.max(16)] = (state >> 20) as u8;

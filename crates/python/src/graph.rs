@@ -11,7 +11,7 @@ use wherefore::link::LinkingReport;
 use wherefore::verify::{Saved, seal, verify_saved};
 use wherefore::{Follow, Pipeline, Question};
 use wherefore_graph::sparql::{ResultFormat, SparqlOptions, Workers};
-use wherefore_graph::{Action, ChangeSet, Format, Input, LoadOptions, TableOptions, Trust};
+use wherefore_graph::{Action, ChangeSet, Format, Input, LoadOptions, TableOptions, Trust, Wide};
 
 use crate::arrays::{Arrays, all, near, of_all, of_near};
 use crate::errors::{misused, raised};
@@ -411,18 +411,22 @@ impl Graph {
     }
 }
 
+/// The columns of a table's triples, whether it is typed, and what `--wide` takes: name column,
+/// separator, class.
+type Table = (Option<[String; 3]>, bool, Option<[Option<String>; 3]>);
+
 /// Builds a graph folder from files.
 #[pyfunction]
-#[pyo3(signature = (files, out, format, columns, typed, replace))]
+#[pyo3(signature = (files, out, format, table, replace))]
 pub(crate) fn load(
     py: Python<'_>,
     files: Vec<PathBuf>,
     out: PathBuf,
     format: Option<&str>,
-    columns: Option<[String; 3]>,
-    typed: bool,
+    table: Table,
     replace: bool,
 ) -> PyResult<Vec<String>> {
+    let (columns, typed, wide) = table;
     let format = match format {
         None => None,
         Some(name) => Some(Format::named(name).ok_or_else(|| {
@@ -439,7 +443,11 @@ pub(crate) fn load(
         table: TableOptions {
             columns,
             typed,
-            ..TableOptions::default()
+            wide: wide.map(|[name_column, split, class]| Wide {
+                name_column,
+                split,
+                class,
+            }),
         },
         replace,
         ..LoadOptions::default()

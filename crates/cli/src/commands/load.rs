@@ -32,6 +32,7 @@ pub(crate) fn run(args: &Load, output: &Output) -> anyhow::Result<Exit> {
             wide: args.wide.then(|| Wide {
                 name_column: args.name_column.clone(),
                 split: args.split.clone(),
+                class: args.class.clone(),
             }),
         },
         labels: args.labels.clone(),

@@ -1,4 +1,4 @@
-//! Loading: from files in any of eleven formats to a graph folder.
+//! Loading: from files in any of thirteen formats to a graph folder.
 //!
 //! One thread reads and unpacks; as many workers as there are cores parse and number terms, each
 //! within its share of the memory, and spill sorted chunks to disk when it is full; then the
@@ -19,9 +19,11 @@ pub(crate) mod rdf;
 mod read;
 pub(crate) mod record;
 pub(crate) mod source;
+mod sqlite;
 pub(crate) mod strings;
 pub(crate) mod table;
 mod wide;
+mod xlsx;
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -350,7 +352,7 @@ fn nothing_read(
     } else if first.reason.starts_with("no `") {
         "where each object is one thing and its names are relations, add `--wide`"
     } else {
-        "name the format with `--format nt|nq|ttl|trig|rdf|jsonld|tsv|csv|pipe|jsonl|json`; where \
+        "name the format with `--format nt|nq|ttl|trig|rdf|jsonld|tsv|csv|pipe|jsonl|json|sqlite|xlsx`; where \
          each row is one thing and its columns are relations, add `--wide`"
     };
     Error::BadInput {

@@ -247,6 +247,13 @@ fn send_all(
     report();
     for (file, input) in inputs.iter().enumerate() {
         let options = shared.options;
+        if let Some(whole) = source::database(input, options.format)? {
+            shared.tables.store(true, Ordering::Relaxed);
+            send_database(whole, file, shared, sender, &report)?;
+            read.fetch_add(input.size().unwrap_or_default(), Ordering::Relaxed);
+            report();
+            continue;
+        }
         let mut source = source::open(input, options.format, read.clone(), options.max_text)?;
         if !source.format.is_rdf() {
             shared.tables.store(true, Ordering::Relaxed);
@@ -274,6 +281,69 @@ fn send_all(
     for (i, path) in shared.options.names.iter().enumerate() {
         send_names(path, inputs.len() + i, shared, sender)?;
     }
+    Ok(())
+}
+
+/// Reads a file that is read as a whole: the tables of a database, the sheets of a workbook.
+fn send_database(
+    database: source::Database,
+    file: usize,
+    shared: &SharedState<'_>,
+    sender: &SyncSender<ParseTask>,
+    report: &dyn Fn(),
+) -> Result<()> {
+    let source::Database {
+        path,
+        format,
+        file: opened,
+    } = database;
+    let bad = |reason: String, hint: Option<&str>| Error::BadInput {
+        path: path.clone(),
+        reason,
+        hint: hint.map(str::to_owned),
+    };
+    if format == Format::Xlsx {
+        let sheets = xlsx::sheets(opened, shared.options.max_text).map_err(|e| bad(e, None))?;
+        if sheets.is_empty() {
+            return Err(bad("none of its sheets has a cell".into(), None));
+        }
+        let is_only = sheets.len() == 1;
+        for sheet in sheets {
+            let source = Source {
+                // a sheet alone is called as its file
+                path: if is_only {
+                    path.clone()
+                } else {
+                    path.with_file_name(&sheet.name)
+                },
+                format: Format::Csv,
+                text: Box::new(std::io::Cursor::new(sheet.csv.into_bytes())),
+            };
+            send_lines(source, file, shared, sender, report)?;
+        }
+        return Ok(());
+    }
+    let mut batch = Batch::new(shared, sender, report);
+    let mut failed = None;
+    let read = sqlite::read(opened, |keys| {
+        failed = batch.add(keys).err();
+        failed.is_none() && !shared.stopped()
+    });
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    match read {
+        Ok(notes) => lock(&shared.notes).extend(notes),
+        Err(sqlite::Fault::Stopped) => {}
+        Err(sqlite::Fault::Database(reason)) => {
+            return Err(bad(
+                reason,
+                Some("`sqlite3 FILE .dump` tells whether SQLite itself can read it"),
+            ));
+        }
+        Err(sqlite::Fault::Io(error)) => return Err(Error::io("read", &path)(error)),
+    }
+    batch.send();
     Ok(())
 }
 
@@ -352,7 +422,9 @@ fn wide(path: &Path, text: &[u8], format: Format, shared: &SharedState<'_>) -> R
             .find(|l| !l.trim_ascii().is_empty());
         let first = serde_json::from_slice::<JsonElement>(first.unwrap_or_default());
         let first = first.map_err(|e| bad(format!("its first line is not JSON: {e}"), hint))?;
-        let names = wide.names(&first).map_err(|reason| bad(reason, hint))?;
+        let names = wide
+            .names(&first, &stem(path))
+            .map_err(|reason| bad(reason, hint))?;
         return Ok(WideSchema::Json(names));
     }
     let first = first_record(text, format);
@@ -361,7 +433,7 @@ fn wide(path: &Path, text: &[u8], format: Format, shared: &SharedState<'_>) -> R
             "where its text is Latin-1, `iconv -f latin1 -t utf-8 FILE > NEW` writes it as UTF-8";
         return Err(bad(format!("its first line is {NOT_UTF8}"), hint));
     };
-    let (columns, notes) = wide.columns(first, format).map_err(|reason| {
+    let (columns, notes) = wide.columns(first, format, &stem(path)).map_err(|reason| {
         match table::other_separator(first, format) {
             Some((name, advice)) => {
                 bad(format!("{reason}; there are {name} between its fields"), advice)
@@ -374,6 +446,15 @@ fn wide(path: &Path, text: &[u8], format: Format, shared: &SharedState<'_>) -> R
     })?;
     lock(&shared.notes).extend(notes);
     Ok(WideSchema::Table(columns))
+}
+
+/// What a file is called, without its endings; nothing for standard input.
+fn stem(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let stem = name.split('.').next().unwrap_or_default();
+    (!stem.starts_with('<'))
+        .then(|| stem.to_owned())
+        .unwrap_or_default()
 }
 
 /// Whether a JSON text begins with an array; consumes the space before it.
@@ -415,7 +496,7 @@ fn send_json(
             Some(wide) => {
                 let names = match &names {
                     Some(names) => names,
-                    None => match wide.names(&element) {
+                    None => match wide.names(&element, &stem(&path)) {
                         Ok(found) => names.insert(found),
                         Err(reason) => {
                             shared.mistake(file, line, reason);

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use oxrdfio::RdfFormat;
 use serde::{Deserialize, Serialize};
 
+use super::sqlite;
 use crate::error::{Error, Result};
 
 /// File formats.
@@ -37,11 +38,15 @@ pub enum Format {
     JsonLines,
     /// One JSON array of objects or arrays; JSON lines where it begins with an object.
     Json,
+    /// A SQLite database: rows are things, tables their classes.
+    Sqlite,
+    /// An Excel workbook: each sheet is a table.
+    Xlsx,
 }
 
 impl Format {
     /// Every format with the names it goes by; the first name is the one we print.
-    pub const NAMES: [(Format, &'static [&'static str]); 11] = [
+    pub const NAMES: [(Format, &'static [&'static str]); 13] = [
         (Format::NTriples, &["nt", "ntriples", "n-triples"]),
         (Format::NQuads, &["nq", "nquads", "n-quads"]),
         (Format::Turtle, &["ttl", "turtle"]),
@@ -53,6 +58,8 @@ impl Format {
         (Format::Pipe, &["pipe", "psv"]),
         (Format::JsonLines, &["jsonl", "ndjson", "json-lines"]),
         (Format::Json, &["json"]),
+        (Format::Sqlite, &["sqlite", "sqlite3", "db"]),
+        (Format::Xlsx, &["xlsx", "xlsm"]),
     ];
 
     /// The format of that name or file ending.
@@ -205,6 +212,78 @@ const ENDINGS: [(&str, &str); 4] = [
     ("xz", "xz"),
 ];
 
+/// A file that is not read as a text from its beginning to its end.
+pub(crate) struct Database {
+    pub(crate) path: PathBuf,
+    pub(crate) format: Format,
+    pub(crate) file: File,
+}
+
+/// The input as a database or a workbook; none if it is neither.
+///
+/// # Errors
+/// If its name or `format` says that it is one, and its first bytes do not.
+pub(crate) fn database(input: &Input, format: Option<Format>) -> Result<Option<Database>> {
+    let path = input.path();
+    let bad = |reason: &str, hint: Option<&str>| Error::BadInput {
+        path: path.clone(),
+        reason: reason.to_owned(),
+        hint: hint.map(str::to_owned),
+    };
+    let by_name = path
+        .extension()
+        .and_then(|e| Format::named(&e.to_string_lossy()));
+    let named = format.or(by_name);
+    let is_named = matches!(named, Some(Format::Sqlite | Format::Xlsx));
+    let Input::File(file) = input else {
+        let hint = Some("save it as a file, and name that");
+        return match is_named {
+            true => Err(bad("it cannot be read from standard input", hint)),
+            false => Ok(None),
+        };
+    };
+    if file.is_dir() || (format.is_some() && !is_named) {
+        return Ok(None);
+    }
+    let mut opened = File::open(file).map_err(Error::io("open", file))?;
+    let mut head = [0; 16];
+    let mut filled = 0;
+    while filled < head.len() {
+        match opened
+            .read(&mut head[filled..])
+            .map_err(Error::io("read", file))?
+        {
+            0 => break,
+            read => filled += read,
+        }
+    }
+    let format = match named {
+        _ if head == *sqlite::MAGIC => Format::Sqlite,
+        Some(Format::Xlsx) if head.starts_with(b"PK\x03\x04") => Format::Xlsx,
+        Some(Format::Sqlite) => return Err(bad("it is no SQLite database", None)),
+        Some(Format::Xlsx) => {
+            let hint = Some("save an older `.xls` as `.xlsx`, or as CSV");
+            return Err(bad("it is no Excel workbook (.xlsx)", hint));
+        }
+        _ => return Ok(None),
+    };
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    if format == Format::Sqlite && std::fs::metadata(&log).is_ok_and(|m| m.len() > 0) {
+        return Err(bad(
+            "its last changes are not in it yet, but in the file beside it that ends in `-wal`",
+            Some(
+                "close what writes to it, or run `sqlite3 FILE 'PRAGMA wal_checkpoint(TRUNCATE)'`",
+            ),
+        ));
+    }
+    Ok(Some(Database {
+        path,
+        format,
+        file: opened,
+    }))
+}
+
 /// Opens an input; `read` counts its bytes as they are consumed.
 ///
 /// # Errors
@@ -306,7 +385,7 @@ pub(crate) fn open(
                 bad(
                     "its format cannot be detected from its name or first line".into(),
                     Some(
-                        "set it with `--format nt|nq|ttl|trig|rdf|jsonld|tsv|csv|pipe|jsonl|json`",
+                        "set it with `--format nt|nq|ttl|trig|rdf|jsonld|tsv|csv|pipe|jsonl|json|sqlite|xlsx`",
                     ),
                 )
             })?

@@ -18,6 +18,10 @@ use super::fields::{entity_key, fields, push_field};
 use super::source::Format;
 use crate::key::{self, LiteralKindRef, TripleKeys, XSD};
 
+pub(super) const RDF_TYPE: &str = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type";
+/// Columns that say what a row is: then no class is needed.
+const TYPE_COLUMNS: [&str; 5] = ["type", "class", "instance of", "instance_of", "is_a"];
+
 /// Options for wide tables.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wide {
@@ -25,6 +29,9 @@ pub struct Wide {
     pub name_column: Option<String>,
     /// The separator of several values in a cell.
     pub split: Option<String>,
+    /// The class of the rows, none if it is empty. If not set it is called as the file or the sheet
+    /// is, unless a column says what the rows are.
+    pub class: Option<String>,
 }
 
 /// Columns of one table.
@@ -35,6 +42,8 @@ pub(crate) struct TableColumns {
     /// no name.
     relations: Vec<Option<Vec<u8>>>,
     split: Option<String>,
+    /// The key of the class of each row.
+    class: Option<Vec<u8>>,
 }
 
 /// The names in objects of one file.
@@ -42,6 +51,8 @@ pub(crate) struct TableColumns {
 pub(crate) struct ObjectNames {
     name: String,
     split: Option<String>,
+    /// The key of the class of each object.
+    class: Option<Vec<u8>>,
 }
 
 /// The schema of a wide file.
@@ -56,11 +67,23 @@ impl Wide {
         self.split.clone().filter(|split| !split.is_empty())
     }
 
-    /// Reads the first record of a table. Also returns notes for the user.
+    /// The class of the rows of `file`, which has these columns.
+    fn class<'c>(&self, file: &str, mut columns: impl Iterator<Item = &'c str>) -> Option<Vec<u8>> {
+        let is_type = |column: &str| TYPE_COLUMNS.iter().any(|t| column.eq_ignore_ascii_case(t));
+        let name = match &self.class {
+            Some(class) => class.trim().to_owned(),
+            None if columns.any(is_type) => return None,
+            None => file.replace(['_', '-'], " ").trim().to_owned(),
+        };
+        (!name.is_empty() && !name.contains('\0')).then(|| entity_key(&name))
+    }
+
+    /// Reads the first record of the table `file`. Also returns notes for the user.
     pub(crate) fn columns(
         &self,
         header: &str,
         format: Format,
+        file: &str,
     ) -> Result<(TableColumns, Vec<String>), String> {
         let header = header.trim_end_matches('\r');
         let cells = fields(header, format);
@@ -101,13 +124,14 @@ impl Wide {
                 name,
                 relations,
                 split: self.split(),
+                class: self.class(file, cells.iter().copied()),
             },
             notes,
         ))
     }
 
-    /// Reads the first object of a file.
-    pub(crate) fn names(&self, first: &JsonElement) -> Result<ObjectNames, String> {
+    /// Reads the first object of `file`.
+    pub(crate) fn names(&self, first: &JsonElement, file: &str) -> Result<ObjectNames, String> {
         let JsonElement::Object(object) = first else {
             return Err("its first value is not an object".to_owned());
         };
@@ -120,6 +144,7 @@ impl Wide {
         Ok(ObjectNames {
             name,
             split: self.split(),
+            class: self.class(file, object.iter().map(|(name, _)| name.as_str())),
         })
     }
 }
@@ -132,12 +157,18 @@ pub(crate) struct RowTriples {
 }
 
 impl RowTriples {
-    fn begin(&mut self, name: &str) -> Result<(), String> {
+    fn begin(&mut self, name: &str, class: Option<&Vec<u8>>) -> Result<(), String> {
         self.values.clear();
         self.keys[0].clear();
         push_field(&mut self.keys[0], name, 0, false).map_err(|_| {
-            "no name: the cell that names the thing is empty or holds a NUL byte".into()
-        })
+            "no name: the cell that names the thing is empty or holds a NUL byte".to_owned()
+        })?;
+        if let Some(class) = class {
+            let mut relation = Vec::new();
+            key::push_iri(&mut relation, RDF_TYPE);
+            self.values.push((relation, class.clone()));
+        }
+        Ok(())
     }
 
     fn text(&mut self, relation: &[u8], text: &str, split: Option<&String>) -> Result<(), String> {
@@ -227,7 +258,8 @@ impl RowTriples {
                 cells.len()
             ));
         }
-        self.begin(cells.get(columns.name).map_or("", |cell| cell))?;
+        let name = cells.get(columns.name).map_or("", |cell| cell);
+        self.begin(name, columns.class.as_ref())?;
         for (cell, relation) in cells.iter().zip(&columns.relations) {
             if let Some(relation) = relation {
                 self.text(relation, cell, columns.split.as_ref())?;
@@ -248,8 +280,8 @@ impl RowTriples {
         let own = |(name, _): &&(String, Value)| *name == names.name;
         let missing = || format!("no `{}`, which names the thing", short(&names.name));
         match &object.iter().find(own).ok_or_else(missing)?.1 {
-            Value::String(text) => self.begin(text)?,
-            Value::Number(number) => self.begin(&number.to_string())?,
+            Value::String(text) => self.begin(text, names.class.as_ref())?,
+            Value::Number(number) => self.begin(&number.to_string(), names.class.as_ref())?,
             _ => return Err(missing()),
         }
         for (name, value) in object.iter().filter(|pair| !own(pair)) {

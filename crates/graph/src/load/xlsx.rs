@@ -57,7 +57,9 @@ pub(crate) fn sheets(file: File, max_text: u64) -> Result<Vec<Sheet>, String> {
             dates: &styles,
             from_1904,
         };
-        let csv = reading.csv(&xml).map_err(|e| format!("its sheet `{name}`: {e}"))?;
+        let csv = reading
+            .csv(&xml)
+            .map_err(|e| format!("its sheet `{name}`: {e}"))?;
         left = left
             .checked_sub(csv.len() as u64)
             .ok_or_else(|| too_long(max_text))?;
@@ -147,7 +149,9 @@ fn listed(xml: &[u8]) -> Result<(Vec<(String, String)>, bool), String> {
             match e.local_name().as_ref() {
                 b"sheet" => {
                     let id = e.attributes().flatten();
-                    let id = id.into_iter().find(|a| a.key.local_name().as_ref() == b"id");
+                    let id = id
+                        .into_iter()
+                        .find(|a| a.key.local_name().as_ref() == b"id");
                     let id = id.and_then(|a| Some(a.unescape_value().ok()?.into_owned()));
                     found.extend(attribute(e, "name").zip(id));
                 }
@@ -296,12 +300,19 @@ impl Reading<'_> {
         match kind {
             "s" => {
                 let place = value.trim().parse::<usize>().ok();
-                place.and_then(|at| self.texts.get(at)).cloned().unwrap_or_default()
+                place
+                    .and_then(|at| self.texts.get(at))
+                    .cloned()
+                    .unwrap_or_default()
             }
             "b" => if value.trim() == "1" { "true" } else { "false" }.to_owned(),
             "e" => String::new(),
             "" | "n" if style.is_some_and(|s| self.dates.get(s) == Some(&true)) => {
-                let date = value.trim().parse().ok().and_then(|n| date(n, self.from_1904));
+                let date = value
+                    .trim()
+                    .parse()
+                    .ok()
+                    .and_then(|n| date(n, self.from_1904));
                 date.unwrap_or_else(|| value.to_owned())
             }
             _ => value.to_owned(),
@@ -342,7 +353,10 @@ fn date(days: f64, from_1904: bool) -> Option<String> {
     let (hours, minutes) = (seconds / 3600 % 24, seconds / 60 % 60);
     match seconds % 86_400 {
         0 => Some(date),
-        _ => Some(format!("{date}T{hours:02}:{minutes:02}:{:02}", seconds % 60)),
+        _ => Some(format!(
+            "{date}T{hours:02}:{minutes:02}:{:02}",
+            seconds % 60
+        )),
     }
 }
 
@@ -416,7 +430,10 @@ mod tests {
                  <row r=\"3\"><c t=\"str\"><f>A2</f><v>Sage</v></c><c t=\"b\"><v>1</v></c><c s=\"1\"><v>61</v></c></row>\
                  </sheetData></worksheet>",
             ),
-            ("xl/worksheets/sheet2.xml", "<worksheet><sheetData/></worksheet>"),
+            (
+                "xl/worksheets/sheet2.xml",
+                "<worksheet><sheetData/></worksheet>",
+            ),
         ]);
         let sheets = sheets(file, u64::MAX).unwrap();
         assert_eq!(sheets.len(), 1);

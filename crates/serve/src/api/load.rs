@@ -28,6 +28,8 @@ const UPLOAD_TIME: Duration = Duration::from_secs(600);
 const PIECE: usize = 1 << 20;
 /// The longest name of a file, of a column, or of what separates values.
 const LONGEST: usize = 256;
+/// Bytes of a file's name before its endings; longer ones are not used.
+const LONGEST_STEM: usize = 100;
 
 /// Content types that any web page may send anywhere without being asked first.
 const SIMPLE: [&str; 4] = [
@@ -50,6 +52,7 @@ struct Query {
     wide: bool,
     name_column: Option<String>,
     split: Option<String>,
+    class: Option<String>,
 }
 
 impl Query {
@@ -62,6 +65,7 @@ impl Query {
             &self.columns,
             &self.name_column,
             &self.split,
+            &self.class,
         ];
         if given.into_iter().flatten().any(|text| text.len() > LONGEST) {
             return Err(bad(format!(
@@ -95,8 +99,11 @@ impl Query {
             return Err(bad("`columns` and `wide` exclude each other".into())
                 .hint("where each row is one thing, `name_column` says which column names it"));
         }
-        if !is_wide && (self.name_column.is_some() || self.split.is_some()) {
-            return Err(bad("`name_column` and `split` go with `wide=true`".into()));
+        let of_wide = [&self.name_column, &self.split, &self.class];
+        if !is_wide && of_wide.into_iter().any(Option::is_some) {
+            return Err(bad(
+                "`name_column`, `split` and `class` go with `wide=true`".into(),
+            ));
         }
         Ok(LoadOptions {
             format,
@@ -106,10 +113,24 @@ impl Query {
                 wide: is_wide.then(|| Wide {
                     name_column: self.name_column.clone().filter(|name| !name.is_empty()),
                     split: self.split.clone(),
+                    class: self.class.clone(),
                 }),
             },
             ..LoadOptions::default()
         })
+    }
+
+    /// What the file is called here: its rows' class is called by it.
+    fn file_name(&self) -> String {
+        let name = self.file.as_deref().unwrap_or_default();
+        let stem = name.split('.').next().unwrap_or_default();
+        let is_plain = |c: char| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_');
+        let stem = match stem.trim() {
+            "" => "upload",
+            stem if stem.len() <= LONGEST_STEM && stem.chars().all(is_plain) => stem,
+            _ => "upload",
+        };
+        format!("{stem}{}", self.endings())
     }
 
     /// The endings of the file's name, which tell its format: `.csv`, `.nt.gz`.
@@ -164,7 +185,7 @@ pub(super) async fn load(
     check_length(request.headers(), most)?;
     let begun = app.loads.begin()?;
     let place = app.loads.upload()?;
-    let path = place.path().join(format!("upload{}", query.endings()));
+    let path = place.path().join(query.file_name());
     let received = received(request.into_body(), &path, most);
     match tokio::time::timeout(UPLOAD_TIME, received).await {
         Ok(received) => received?,
@@ -292,6 +313,7 @@ mod tests {
         ] {
             let query = query(&format!("graph=g&file={file}"));
             assert_eq!(query.endings(), endings, "{file}");
+            assert!(!query.file_name().contains('/') && !query.file_name().starts_with('.'));
         }
     }
 
@@ -312,6 +334,7 @@ mod tests {
             "columns=a,b,c&wide=true",
             "name_column=a",
             "split=%3B",
+            "class=book",
             &format!("file={}", "x".repeat(300)),
         ] {
             let refused = query(&format!("graph=g&{bad}")).options();

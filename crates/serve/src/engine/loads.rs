@@ -172,6 +172,7 @@ fn as_parameters(hint: &str) -> String {
         ("`--format ", "`format="),
         ("`--columns ", "`columns="),
         ("`--name-column`", "`name_column`"),
+        ("`--class`", "`class`"),
         ("`--wide`", "`wide=true`"),
         ("`--format`", "`format`"),
     ]

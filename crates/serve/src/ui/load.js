@@ -7,7 +7,7 @@ const MOST_BYTES = 200 * 2 ** 20;
 const PREVIEW_BYTES = 64 * 1024;
 const PREVIEW_ROWS = 6;
 const TABLES = { csv: ",", tsv: "\t" };
-const FORMATS = ["nt", "nq", "ttl", "trig", "rdf", "xml", "jsonld", "json", "jsonl", "tsv", "csv", "txt"];
+const FORMATS = ["nt", "nq", "ttl", "trig", "rdf", "xml", "jsonld", "json", "jsonl", "tsv", "csv", "txt", "sqlite", "sqlite3", "db", "xlsx", "xlsm"];
 
 // The ending without that of a compression: `people.csv.gz` is a `csv`.
 function formatOf(name) {
@@ -51,20 +51,21 @@ function upload(query, file, onprogress) {
 }
 
 // What a row or an object is: `query(parameters)` adds it to the request. `rows` are the first ones of
-// a table; JSON has none.
-function mapping(rows) {
+// a table; JSON has none. `called` is the class that its rows have if nothing is said.
+function mapping(rows, called) {
   const columns = rows ? rows[0].map((title, i) => `${i + 1}: ${short(title, 40)}`) : [];
   const select = (name, chosen) => el("select", { "aria-label": name }, ...columns.map((title, i) => el("option", { value: String(i + 1), selected: i === chosen }, title)));
   const [head, relation, tail, thing] = [select("Head", 0), select("Relation", 1), select("Tail", 2), select("Name", 0)];
   const typed = el("input", { type: "checkbox" });
   const split = el("input", { type: "text", size: 3, maxLength: 8 });
+  const kind = el("input", { type: "text", size: 12, maxLength: 100, value: called });
   const labelled = (name, field) => el("label", {}, `${name} `, field);
   const triples = el("p", { class: "choices" }, ...(rows ? [labelled("Head", head), labelled("Relation", relation), labelled("Tail", tail)] : []),
     el("label", {}, typed, " numbers and dates are values"));
-  const things = el("p", { class: "choices" }, ...(rows ? [labelled("Its name is in", thing)] : []), labelled("Several values in a cell are separated by", split));
+  const things = el("p", { class: "choices" }, ...(rows ? [labelled("Its name is in", thing)] : []), labelled("It is a", kind), labelled("Several values in a cell are separated by", split));
   const choice = (value, text, checked) => el("label", {}, el("input", { type: "radio", name: "rows", value, checked, onchange: () => draw() }), ` ${text}`);
   const isWideFirst = !rows || rows[0].length !== 3;
-  const kinds = el("fieldset", {}, el("legend", {}, rows ? "Each row is" : "Each object is"), choice("triple", "one triple", !isWideFirst), " ", choice("thing", "one thing", isWideFirst));
+  const kinds = el("fieldset", {}, el("legend", {}, "Each row or object is"), choice("triple", "one triple", !isWideFirst), " ", choice("thing", "one thing", isWideFirst));
   const isWide = () => kinds.querySelector("input:checked").value === "thing";
   const draw = () => { triples.hidden = isWide(); things.hidden = !isWide(); };
   draw();
@@ -77,6 +78,7 @@ function mapping(rows) {
         parameters.set("wide", "true");
         if (rows) parameters.set("name_column", thing.value);
         if (split.value) parameters.set("split", split.value);
+        if (kind.value.trim() !== called) parameters.set("class", kind.value.trim());
       } else {
         if (rows) parameters.set("columns", [head, relation, tail].map((field) => field.value).join(","));
         if (typed.checked) parameters.set("typed", "true");
@@ -94,8 +96,9 @@ async function offer(file, onloaded) {
   if (!FORMATS.includes(format)) return refuse(`${file.name} ends in none of: ${FORMATS.join(", ")}.`);
   const separator = file.name.toLowerCase().endsWith(format) ? TABLES[format] : undefined;
   const rows = separator ? rowsOf(await file.slice(0, PREVIEW_BYTES).text(), separator) : [];
+  const called = file.name.replace(/\..*$/, "").replace(/[_-]+/g, " ").trim();
   const isPacked = format in TABLES && !separator;
-  const columns = rows.length ? mapping(rows) : format.startsWith("json") && format !== "jsonld" ? mapping(null) : null;
+  const columns = rows.length ? mapping(rows, called) : /^(jsonl?|xls[xm])$/.test(format) ? mapping(null, called) : null;
   const name = el("input", { type: "text", id: "load-name", required: true, value: file.name.replace(/\..*$/, "").replace(/[^\p{L}\p{N}_-]+/gu, "-").toLowerCase() });
   const progress = el("progress", { max: 1, value: 0, hidden: true, "aria-label": "Sent" });
   const state = el("p", { role: "status" });

@@ -402,6 +402,7 @@ def check_load(page, address, folder, shots):
     page.click("#load-file [type=submit]")
     expect(page.locator("#load-file .lost")).to_have_text("line 2 has 4 fields — mend it")
     query = parse_qs(urlsplit(sent[0].url).query)
+    # the class is what the file is called, if nothing else is said
     assert query == {"graph": ["people"], "file": ["people.csv"], "wide": ["true"], "name_column": ["1"]}, query
     page.unroute("**/v1/load?*")
     loaded = {"graph": "toy", "triples": 4, "entities": 5, "relations": 2, "seconds": 0.1, "questions": ["Where was Alan Turing born?"]}

@@ -22,13 +22,12 @@ use std::fs::File;
 
 use self::pages::{Pages, Tree, Value};
 use self::schema::{Reference, Table};
-use super::rdf::Keys;
-use super::table::{entity_key, push_field};
-use crate::key::{self, LiteralKindRef, XSD};
+use super::fields::{entity_key, push_field};
+use super::wide::RDF_TYPE;
+use crate::key::{self, LiteralKindRef, TripleKeys, XSD};
 
 pub(crate) use self::pages::{Fault, MAGIC};
 
-const TYPE: &str = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type";
 const LABEL: &str = "http://www.w3.org/2000/01/rdf-schema#label";
 /// Longer texts are literals: nobody asks for them by name. A guess.
 const LONGEST_NAME: usize = 200;
@@ -65,7 +64,7 @@ struct Mapping {
 /// when it wants no more. What is worth telling comes back.
 pub(crate) fn read(
     file: File,
-    mut each: impl FnMut(&Keys) -> bool,
+    mut each: impl FnMut(&TripleKeys) -> bool,
 ) -> Result<Vec<String>, Fault> {
     let mut pages = Pages::open(file)?;
     let (tables, mut notes) = tables(&mut pages)?;
@@ -87,7 +86,7 @@ pub(crate) fn read(
         }
     }
     let mut writer = Writer {
-        keys: Keys::default(),
+        keys: TripleKeys::default(),
         each: &mut each,
     };
     for mapping in tables.values() {
@@ -105,7 +104,7 @@ pub(crate) fn read(
                 };
             }
             writer.begin(&row);
-            writer.iri(TYPE, &class)?;
+            writer.iri(RDF_TYPE, &class)?;
             writer.text(LABEL, &mapping.label_of(&row, &values))?;
             for (value, role) in values.iter().zip(&mapping.columns) {
                 if let Role::Relation(relation) = role {
@@ -131,8 +130,13 @@ pub(crate) fn read(
 fn tables(pages: &mut Pages) -> Result<(BTreeMap<String, Mapping>, Vec<String>), Fault> {
     let (mut tables, mut notes) = (BTreeMap::new(), Vec::new());
     pages.records(1, Tree::Table, &mut |_, values| {
-        let [Value::Text(kind), Value::Text(name), _, Value::Integer(root), Value::Text(sql)] =
-            &values[..]
+        let [
+            Value::Text(kind),
+            Value::Text(name),
+            _,
+            Value::Integer(root),
+            Value::Text(sql),
+        ] = &values[..]
         else {
             return Ok(());
         };
@@ -287,7 +291,11 @@ impl Mapping {
     }
 
     /// The names of rows by the values of some columns.
-    fn rows_by(&self, pages: &mut Pages, columns: &[String]) -> Result<HashMap<String, String>, Fault> {
+    fn rows_by(
+        &self,
+        pages: &mut Pages,
+        columns: &[String],
+    ) -> Result<HashMap<String, String>, Fault> {
         let places: Option<Vec<usize>> = columns.iter().map(|c| self.table.find(c)).collect();
         let mut rows = HashMap::new();
         if let Some(places) = places {
@@ -302,7 +310,9 @@ impl Mapping {
     }
 
     fn label_of(&self, row: &str, values: &[Value]) -> String {
-        let texts: Vec<String> = (self.label.iter()).filter_map(|at| text_of(&values[*at])).collect();
+        let texts: Vec<String> = (self.label.iter())
+            .filter_map(|at| text_of(&values[*at]))
+            .collect();
         match texts.is_empty() {
             true => row.replace('/', " "),
             false => texts.join(" "),
@@ -312,8 +322,8 @@ impl Mapping {
 
 /// Writes triples of one row after another.
 struct Writer<'a> {
-    keys: Keys,
-    each: &'a mut dyn FnMut(&Keys) -> bool,
+    keys: TripleKeys,
+    each: &'a mut dyn FnMut(&TripleKeys) -> bool,
 }
 
 impl Writer<'_> {

@@ -179,8 +179,11 @@ impl Pages {
         tree: Tree,
         left: &mut u64,
     ) -> Result<Vec<u8>, Fault> {
-        let too_long = || Fault::Database(format!("a row is longer than {} MiB", LONGEST_RECORD >> 20));
-        let length = usize::try_from(length).ok().filter(|l| *l <= LONGEST_RECORD);
+        let too_long =
+            || Fault::Database(format!("a row is longer than {} MiB", LONGEST_RECORD >> 20));
+        let length = usize::try_from(length)
+            .ok()
+            .filter(|l| *l <= LONGEST_RECORD);
         let length = length.ok_or_else(too_long)?;
         // the names are those of the format's description
         let u = self.usable;
@@ -259,7 +262,11 @@ impl Pages {
 
 /// A signed number of one to eight bytes.
 fn big_endian(bytes: &[u8]) -> i64 {
-    let begin = if bytes.first().is_some_and(|b| b & 0x80 != 0) { -1 } else { 0 };
+    let begin = if bytes.first().is_some_and(|b| b & 0x80 != 0) {
+        -1
+    } else {
+        0
+    };
     bytes.iter().fold(begin, |all, b| all << 8 | i64::from(*b))
 }
 

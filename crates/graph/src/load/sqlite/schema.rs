@@ -65,9 +65,7 @@ fn tokens(sql: &str) -> Vec<Token> {
                 }
                 all.push(Token::Quoted(name));
             }
-            '-' if chars.peek() == Some(&'-') => {
-                while chars.next().is_some_and(|c| c != '\n') {}
-            }
+            '-' if chars.peek() == Some(&'-') => while chars.next().is_some_and(|c| c != '\n') {},
             '/' if chars.peek() == Some(&'*') => {
                 let mut last = ' ';
                 while let Some(c) = chars.next().filter(|c| (last, *c) != ('*', '/')) {
@@ -77,8 +75,7 @@ fn tokens(sql: &str) -> Vec<Token> {
             c if c.is_whitespace() => {}
             c if c.is_alphanumeric() || c == '_' || c == '$' => {
                 let mut word = String::from(c);
-                while let Some(c) =
-                    chars.next_if(|c| c.is_alphanumeric() || matches!(c, '_' | '$'))
+                while let Some(c) = chars.next_if(|c| c.is_alphanumeric() || matches!(c, '_' | '$'))
                 {
                     word.push(c);
                 }
@@ -150,7 +147,9 @@ impl Table {
         let (inner, after) = in_parentheses(&tokens[open..])?;
         let mut table = Self {
             name: name.to_owned(),
-            without_rowid: after.windows(2).any(|t| t[0].is("without") && t[1].is("rowid")),
+            without_rowid: after
+                .windows(2)
+                .any(|t| t[0].is("without") && t[1].is("rowid")),
             ..Self::default()
         };
         let mut constraints = Vec::new();
@@ -160,7 +159,10 @@ impl Table {
                 rest = rest.get(2..)?;
             }
             let keywords = ["primary", "unique", "check", "foreign"];
-            if keywords.iter().any(|word| rest.first().is_some_and(|t| t.is(word))) {
+            if keywords
+                .iter()
+                .any(|word| rest.first().is_some_and(|t| t.is(word)))
+            {
                 constraints.push(rest);
             } else {
                 table.column(part)?;
@@ -187,7 +189,8 @@ impl Table {
             }
         }
         if let Some(place) = rest.iter().position(|t| t.is("references")) {
-            self.references.extend(reference(&rest[place + 1..], vec![at]));
+            self.references
+                .extend(reference(&rest[place + 1..], vec![at]));
         }
         Some(())
     }
@@ -205,28 +208,45 @@ impl Table {
         let Some((columns, rest)) = names(tokens.get(2..).unwrap_or_default()) else {
             return;
         };
-        let columns = columns.iter().map(|name| self.find(name)).collect::<Option<Vec<_>>>();
+        let columns = columns
+            .iter()
+            .map(|name| self.find(name))
+            .collect::<Option<Vec<_>>>();
         let Some(columns) = columns else { return };
         if is_key {
             self.key = columns;
             self.take_number();
         } else if is_foreign && let Some(place) = rest.iter().position(|t| t.is("references")) {
-            self.references.extend(reference(&rest[place + 1..], columns));
+            self.references
+                .extend(reference(&rest[place + 1..], columns));
         }
     }
 
     /// The place of a column.
     pub(crate) fn find(&self, column: &str) -> Option<usize> {
-        self.columns.iter().position(|name| name.eq_ignore_ascii_case(column))
+        self.columns
+            .iter()
+            .position(|name| name.eq_ignore_ascii_case(column))
     }
 }
 
 /// Whether a column is declared `INTEGER`, and nothing more.
 fn is_integer(declared: &[Token]) -> bool {
     let mut words = declared.iter().map_while(Token::name);
-    let ends = ["primary", "constraint", "not", "unique", "references", "default", "check"];
+    let ends = [
+        "primary",
+        "constraint",
+        "not",
+        "unique",
+        "references",
+        "default",
+        "check",
+    ];
     let is_end = |word: &str| ends.iter().any(|end| word.eq_ignore_ascii_case(end));
-    words.next().is_some_and(|w| w.eq_ignore_ascii_case("integer")) && words.next().is_none_or(is_end)
+    words
+        .next()
+        .is_some_and(|w| w.eq_ignore_ascii_case("integer"))
+        && words.next().is_none_or(is_end)
 }
 
 #[cfg(test)]
@@ -260,10 +280,22 @@ mod tests {
     fn the_number_of_a_record_is_a_column_only_where_sqlite_takes_it_so() {
         let number = |sql: &str| Table::parse("t", sql).unwrap().number;
         assert_eq!(number("CREATE TABLE t(a INT PRIMARY KEY, b)"), None);
-        assert_eq!(number("CREATE TABLE t(a integer primary key desc, b)"), None);
-        assert_eq!(number("CREATE TABLE t(b, a INTEGER NOT NULL PRIMARY KEY)"), Some(1));
-        assert_eq!(number("CREATE TABLE t(a INTEGER, b, PRIMARY KEY (a))"), Some(0));
-        assert_eq!(number("CREATE TABLE t(a INTEGER, b, PRIMARY KEY (a, b))"), None);
+        assert_eq!(
+            number("CREATE TABLE t(a integer primary key desc, b)"),
+            None
+        );
+        assert_eq!(
+            number("CREATE TABLE t(b, a INTEGER NOT NULL PRIMARY KEY)"),
+            Some(1)
+        );
+        assert_eq!(
+            number("CREATE TABLE t(a INTEGER, b, PRIMARY KEY (a))"),
+            Some(0)
+        );
+        assert_eq!(
+            number("CREATE TABLE t(a INTEGER, b, PRIMARY KEY (a, b))"),
+            None
+        );
         assert_eq!(
             number("CREATE TABLE t(a INTEGER PRIMARY KEY, b) WITHOUT ROWID"),
             None
@@ -272,7 +304,12 @@ mod tests {
 
     #[test]
     fn what_is_no_table_is_none() {
-        for sql in ["", "CREATE VIRTUAL TABLE t USING fts5(a)", "CREATE TABLE t AS SELECT 1", "CREATE TABLE t("] {
+        for sql in [
+            "",
+            "CREATE VIRTUAL TABLE t USING fts5(a)",
+            "CREATE TABLE t AS SELECT 1",
+            "CREATE TABLE t(",
+        ] {
             assert_eq!(Table::parse("t", sql), None, "{sql}");
         }
     }
