@@ -1,40 +1,62 @@
 #!/usr/bin/env bash
-# Method `auto`: the reader beside a trained relation-plan, on each benchmark that has questions to
-# train on.
+# Method `auto`: the reader beside a trained relation-plan, or what BESIDE names (gnn2r), on each
+# benchmark that has questions to train on.
 #
 #   experiments/auto.sh DATA WORK [train] [calibrate] [measure]
 #
 # All steps unless some are named; `wherefore` from the PATH, or what WHEREFORE names; JOBS trainings
-# or runs side by side (1); SAMPLE questions of each part (all). What is there is not made again.
+# or runs side by side (1); SAMPLE questions of each part (all); ONLY a pattern of graphs to which it is
+# held (all). What is there is not made again.
 # Trained on training parts, confidences fitted on validation parts (WORK/auto.toml is crates/qa/src/
 # auto.toml), measured on test parts with names found in the question and nothing refused for being
 # unsure.
 set -euo pipefail
 data=$1 work=$2 wherefore=${WHEREFORE:-wherefore} jobs=${JOBS:-1} sample=${SAMPLE:-}
+beside=${BESIDE:-relation-plan} only=${ONLY:-.}
+models=$work/models-$beside
+# `auto` is another beside each
+suffix=; [ "$beside" = relation-plan ] || suffix=-$beside
 shift 2
 steps=${*:-train calibrate measure}
 has() { [[ " $steps " == *" $1 "* ]]; }
-mkdir -p "$work/models" "$work/runs" "$work/questions"
+mkdir -p "$models" "$work/runs" "$work/questions"
 questions=$work/questions
 
 graph() { # NAME FILE [OPTIONS]
+    [[ $1 =~ $only ]] || return 0
     [ -d "$work/$1" ] || "$wherefore" load "$data/$2" "${@:3}" --out "$work/$1" --quiet
 }
 wait_for() { while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do wait -n; done; }
-train() { # GRAPH OPTIONS: every tenth training question judges
-    [ -d "$work/models/$1" ] && [ ! -d "$work/models/$1.training" ] && return 0
+train() { # GRAPH OPTIONS -- of relation-plan -- of gnn2r
+    [[ $1 =~ $only ]] || return 0
+    [ -d "$models/$1" ] && [ ! -d "$models/$1.training" ] && return 0
     wait_for
-    "$wherefore" train relation-plan --graph "$work/$1" --out "$work/models/$1" "${@:2}" \
-        > "$work/models/$1.log" 2>&1 &
+    local graph=$1 part=common of=() common=() plan=() gnn2r=()
+    shift
+    for of in "$@"; do
+        case $part:$of in
+            common:--) part=plan ;;
+            plan:--) part=gnn2r ;;
+            common:*) common+=("$of") ;;
+            plan:*) plan+=("$of") ;;
+            *) gnn2r+=(--set "$of") ;;
+        esac
+    done
+    [ "$beside" = gnn2r ] && plan=("${gnn2r[@]}" --set sizes.hidden=128 --set batch_questions=32)
+    "$wherefore" train "$beside" --graph "$work/$graph" --out "$models/$graph" "${common[@]}" \
+        "${plan[@]}" > "$models/$graph.log" 2>&1 &
 }
 ask() { # NAME GRAPH QUESTIONS METHOD
-    [ -f "$work/runs/$1-$4/metrics.json" ] && return 0
+    [[ $2 =~ $only ]] || return 0
+    local run=$work/runs/$1-$4
+    [ "$4" = auto ] && run+=$suffix
+    [ -f "$run/metrics.json" ] && return 0
     wait_for
-    rm -rf "$work/runs/$1-$4"
-    local model=(--model "$work/models/$2")
+    rm -rf "$run"
+    local model=(--model "$models/$2")
     [ "$4" = read ] && model=()
     "$wherefore" eval --graph "$work/$2" --questions "$3" --linked --method "$4" --precision 0 \
-        "${model[@]}" --out "$work/runs/$1-$4" ${sample:+--sample "$sample"} --quiet > /dev/null &
+        "${model[@]}" --out "$run" ${sample:+--sample "$sample"} --quiet > /dev/null &
 }
 
 graph metaqa metaqa/kb.txt --format pipe
@@ -57,14 +79,24 @@ tail -n 1000 "$data/freebase/wq_cwq_train.jsonl" > "$questions/freebase-valid.js
 
 if has train; then
     train freebase --questions "$questions/freebase.jsonl" --valid "$questions/freebase-valid.jsonl" \
-        --set growth.max_length=4 --set epochs=10 --set patience=3
+        -- --set growth.max_length=4 --set epochs=10 --set patience=3 \
+        -- neighbourhood.hops=2 answering.trails.max_length=2 answering.candidates=10 \
+        sentences.margin=0.1 neighbourhood.max_entities=1000 epochs=4 batch_triples=40000
     train metaqa --questions "$questions"/metaqa-[123].txt --valid "$questions"/metaqa-valid-[123].txt \
-        --set epochs=8 --set valid_questions=1000
+        -- --set epochs=8 --set valid_questions=1000 \
+        -- neighbourhood.hops=3 answering.trails.max_length=3 answering.candidates=30 \
+        sentences.margin=0.1 neighbourhood.max_entities=800 epochs=4 batch_triples=40000
     train wc2014 --questions "$data"/wc2014/WC-{P1,P2,C}.train.txt \
-        --valid "$data"/wc2014/WC-{P1,P2,C}.valid.txt --set epochs=6 --set valid_questions=1000
+        --valid "$data"/wc2014/WC-{P1,P2,C}.valid.txt \
+        -- --set epochs=6 --set valid_questions=1000 \
+        -- neighbourhood.hops=2 answering.trails.max_length=2 answering.candidates=20 \
+        sentences.margin=0.1 epochs=4
     for of in "${of_set[@]}"; do
         train "${of#*:}" --questions "$data/pathquestion/${of%:*}.train.txt" \
-            --valid "$data/pathquestion/${of%:*}.valid.txt" --set epochs=10
+            --valid "$data/pathquestion/${of%:*}.valid.txt" \
+            -- --set epochs=10 \
+            -- neighbourhood.hops="${of:4:1}" answering.trails.max_length="${of:4:1}" \
+            answering.candidates=5 sentences.margin=0.1 epochs=16 patience=4
     done
     wait
 fi
@@ -88,19 +120,20 @@ each() { # PART: of every set, name, graph and questions of its valid or test pa
 }
 
 if has calibrate; then
-    while read -r name graph file; do ask "$name" "$graph" "$file" relation-plan; done < <(each valid)
+    while read -r name graph file; do ask "$name" "$graph" "$file" "$beside"; done < <(each valid)
     wait
     for graph in metaqa wc2014 2H-kb 3H-kb PQL2-KB PQL3-KB freebase; do
+        [[ $graph =~ $only ]] || continue
         runs=()
         while read -r name of _; do
-            [ "$of" = "$graph" ] && runs+=("$graph=$work/runs/$name-relation-plan")
+            [ "$of" = "$graph" ] && runs+=("$graph=$work/runs/$name-$beside")
         done < <(each valid)
-        "$wherefore" calibrate "${runs[@]}" --out "$work/models/$graph/confidence.toml"
+        "$wherefore" calibrate "${runs[@]}" --out "$models/$graph/confidence.toml"
     done
     runs=()
     while read -r name graph file; do
         ask "$name" "$graph" "$file" auto
-        runs+=("$graph=$work/runs/$name-auto")
+        [[ $graph =~ $only ]] && runs+=("$graph=$work/runs/$name-auto$suffix")
     done < <(each valid)
     wait
     "$wherefore" calibrate "${runs[@]}" --out "$work/auto.toml"
@@ -108,7 +141,7 @@ fi
 
 if has measure; then
     while read -r name graph file; do
-        for method in read relation-plan auto; do ask "$name" "$graph" "$file" "$method"; done
+        for method in read "$beside" auto; do ask "$name" "$graph" "$file" "$method"; done
     done < <(each test)
     wait
 fi

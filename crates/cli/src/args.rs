@@ -557,6 +557,9 @@ pub(crate) struct Logic {
     pub(crate) consent: Consent,
 }
 
+/// `pna` with relations in its messages.
+pub(crate) const PNA_RELATIONS: &str = "pna-relations";
+
 /// Train a retriever from questions and their answers
 ///
 /// The best network so far is always in `--out`. A training that was stopped goes on where it was
@@ -574,7 +577,7 @@ Examples:
   wherefore train read --on geo geo.jsonl --on films films.jsonl --out weights.toml")]
 pub(crate) struct Train {
     /// The method
-    #[arg(value_name = "METHOD", value_parser = ["qr-gat", "gnn2r", "distance-mlp", "pna", "pna-relations", "relation-plan", "relations", "amar", "read"])]
+    #[arg(value_name = "METHOD", value_parser = trained())]
     pub(crate) method: String,
     /// A graph folder, or `@toy`; none where each question brings its own graph
     #[arg(long)]
@@ -1051,11 +1054,25 @@ fn positive(text: &str) -> Result<f32, String> {
 /// The names of methods; former ones are taken and not shown.
 pub(crate) fn methods() -> clap::builder::PossibleValuesParser {
     use clap::builder::PossibleValue;
-    use wherefore::config::{FORMER_NAMES, METHODS};
+    use wherefore::method::{FORMER_NAMES, Method};
     let former = FORMER_NAMES.map(|name| PossibleValue::new(name).hide(true));
     clap::builder::PossibleValuesParser::new(
-        METHODS.map(PossibleValue::new).into_iter().chain(former),
+        Method::ALL
+            .map(|method| PossibleValue::new(method.name()))
+            .into_iter()
+            .chain(former),
     )
+}
+
+/// What can be trained: checkpoints' names, and PNA with relations in its messages.
+fn trained() -> clap::builder::PossibleValuesParser {
+    use wherefore::method::Trained;
+    Trained::ALL
+        .map(Trained::name)
+        .into_iter()
+        .chain([PNA_RELATIONS])
+        .collect::<Vec<_>>()
+        .into()
 }
 
 #[cfg(test)]

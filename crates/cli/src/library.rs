@@ -5,8 +5,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use wherefore::config::METHODS;
-use wherefore::{Answer, Pipeline, PipelineConfig};
+use wherefore::{Answer, Method, Pipeline};
 use wherefore_graph::sparql::Workers;
 use wherefore_graph::{EntityId, Graph, Store};
 use wherefore_model::language::{self, Cached};
@@ -60,12 +59,12 @@ pub fn pipeline(
     llm: Option<&str>,
 ) -> anyhow::Result<Pipeline> {
     if let Some(method) = method
-        && PipelineConfig::of_method(method).is_none()
+        && method.parse::<Method>().is_err()
     {
         return Err(UserError {
             code: "usage",
             message: format!("there is no method `{method}`"),
-            hint: format!("the methods are {}", METHODS.join(", ")),
+            hint: format!("the methods are {}", Method::names()),
         }
         .into());
     }

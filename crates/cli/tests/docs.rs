@@ -10,7 +10,7 @@
 //! ```
 //!
 //! A block with any other mark that a shell would read fails. What the pages speak of lies in the
-//! folder: `kb.txt` and the graph `movies` made of it, `mine.jsonl` and `qa_test.txt`, questions
+//! folder: `kb.txt` and the graph `movies` made of it, `zoo.sqlite`, `mine.jsonl` and `qa_test.txt`, questions
 //! about it. What the README shows of sessions is held against what the program says.
 
 #![expect(clippy::unwrap_used, reason = "a test may fail")]
@@ -153,6 +153,8 @@ fn prepared() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
     write("kb.txt", FILMS);
+    let zoo = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/zoo.sqlite");
+    fs::copy(zoo, folder.join("zoo.sqlite")).unwrap();
     write("qa_test.txt", ASKED);
     write("served.nt", SERVED);
     let line = |(contains, text): (&str, &str)| {

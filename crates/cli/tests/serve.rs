@@ -153,6 +153,14 @@ fn runs_of_eval_are_browsed_and_replayed() {
     assert_eq!(list["runs"][0]["finished"], true);
     let overall = &list["runs"][0]["metrics"]["metrics"];
     assert!(overall.get("lenient.hit@1").is_some(), "{overall}");
+    let right = server.send("GET", "/v1/runs/walk/questions?only=right", "");
+    let first = &right["questions"][0];
+    assert_eq!((&right["total"], &first["f1"]), (&json!(1), &json!(1.0)));
+    assert_eq!(first["expected"], json!(["Lou Seal"]));
+    assert!(first["confidence"].is_f64(), "{first}");
+    let run = server.send("GET", "/v1/runs/walk", "");
+    assert_eq!((&run["done"], &run["problem"]), (&json!(1), &Value::Null));
+    assert!(run["method"].is_string(), "{run}");
     let one = server.send("GET", "/v1/runs/walk/questions/0", "");
     assert_eq!(one["answer"]["answers"][0]["name"], "Lou Seal");
     assert_eq!(one["expected"]["answers"][0], "Lou Seal");

@@ -28,7 +28,10 @@ use xxhash_rust::xxh3::Xxh3Default;
 
 use crate::atomic_write::{self, write_json};
 use crate::error::{Error, Result};
-use crate::metrics::{Metrics, Observation, Options, RecallAtK, Scores, TopicSource, recall_at};
+use crate::metrics::{
+    AnswerCounts, Matching, Metrics, Observation, Options, RecallAtK, Scores, TopicSource,
+    recall_at,
+};
 use crate::outcome::{Outcome, Trail};
 use crate::questions::{self, GoldQuestion, Resolved, json_records, resolve, utf8};
 use crate::supervise::ShortestPaths;
@@ -167,6 +170,9 @@ pub struct RunLine {
     /// Where the question was lost, if it was.
     #[serde(default)]
     pub outcome: Outcome,
+    /// F1 of the answers, by lenient names; none without gold answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub f1: Option<f64>,
     /// The answer.
     #[serde(flatten)]
     pub answer: Answer,
@@ -228,10 +234,17 @@ pub fn answer_line(
         Some(error) => Err(error),
         None => Ok(RunLine {
             outcome: watch.trail.outcome(question, &gold, &answer),
+            f1: f1(question, &answer),
             answer,
             ..watch.line
         }),
     }
+}
+
+fn f1(question: &GoldQuestion, answer: &Answer) -> Option<f64> {
+    let predicted = Observation::from(answer).answers;
+    let counts = AnswerCounts::of(&question.answers, &predicted, Matching::Lenient);
+    (counts.gold > 0).then(|| counts.f1())
 }
 
 /// Sees the scored triples before the selector does.
@@ -651,6 +664,10 @@ mod tests {
         let metrics = go(folder.path(), 1, usize::MAX).unwrap().unwrap().metrics();
         let run = Run::open(folder.path()).unwrap();
         assert_eq!(run.lines[2].outcome, Outcome::NotInGraph);
+        assert_eq!(run.lines[2].f1, Some(0.0));
+        let f1: f64 = run.lines.iter().filter_map(|line| line.f1).sum();
+        let mean = metrics.overall.value("lenient.f1").unwrap();
+        assert!((f1 / 40.0 - mean).abs() < 1e-6, "{f1} {mean}");
         assert_eq!(run.lines[2].retrieval[0].answers, Some((0.0, 0.0)));
         assert_eq!(run.lines[2].retrieval[0].triples, None);
         // 14 and 13 of 40 questions are about the graph, and their answers lie in it

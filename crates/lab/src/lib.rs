@@ -7,8 +7,8 @@
 //! ```
 
 pub mod adapt;
-pub mod atomic_write;
 pub mod aspects;
+pub mod atomic_write;
 pub mod calibrate;
 pub mod conformal;
 pub mod draft;

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use wherefore::config::RetrieverConfig;
 use wherefore::logic::{self, Form, Moment, Plan, RunLimits};
-use wherefore::{PipelineConfig, Question};
+use wherefore::{Method, PipelineConfig, Question};
 use wherefore_graph::{
     Graph, Input, LoadOptions, Search, Service, ServiceConfig, Store, index_labels, load,
 };
@@ -59,10 +59,10 @@ impl Answered {
 
 fn ask<'g>(
     questions: &[Question],
-    method: &str,
+    method: Method,
     graph: &mut dyn FnMut(usize) -> &'g dyn Graph,
 ) -> Answered {
-    let mut config = PipelineConfig::of_method(method).unwrap();
+    let mut config = PipelineConfig::of(method);
     // answers that depend on how busy the machine is cannot be compared
     if let RetrieverConfig::Read(read) = &mut config.retrieve {
         read.time_limit_ms = 600_000;
@@ -185,7 +185,7 @@ fn a_service_answers_as_the_store_does() {
     println!("{}", hold_forms(&store, &indexed));
     // a process for each question: nothing is kept from the ones before
     let fresh = variable("WHEREFORE_SERVICE_FRESH").is_some();
-    for method in ["read", "similarity"] {
+    for method in [Method::Read, Method::Similarity] {
         let ours = ask(&questions, method, &mut |_| &store);
         let answered = ours.answers.iter().filter(|a| !a.is_empty()).count();
         let all = questions.len();

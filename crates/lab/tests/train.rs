@@ -11,7 +11,8 @@ use wherefore::model::tensor::Device;
 use wherefore::model::{distance_mlp, pna, relation_plan};
 use wherefore_lab::supervise::{RelationPaths, ShortestPaths};
 use wherefore_lab::train::{
-    Labels, Progress, TrainableNetwork, RelationPlanTrainConfig, Settings, Task, TrainConfig, Trained, network,
+    Labels, Progress, RelationPlanTrainConfig, Settings, Task, TrainConfig, TrainableNetwork,
+    Trained, network,
 };
 use wherefore_lab::{Error, GoldQuestion};
 

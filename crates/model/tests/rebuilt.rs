@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use safetensors::{Dtype, SafeTensors};
 use serde_json::{Value, json};
-use wherefore_model::checkpoint::{Checkpoint, Description, Checkpointable, save};
+use wherefore_model::checkpoint::{Checkpoint, Checkpointable, Description, save};
 use wherefore_model::gnn2r::sentence::{SentenceEncoder, SentenceReader};
 use wherefore_model::qr_gat::{Scratch, Subgraph, Table};
 use wherefore_model::scoring::{TripleNetwork, TripleScorer};

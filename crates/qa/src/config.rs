@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::confidence::{CONFIDENCE_FILE, Calibration};
 use crate::error::{Error, Result};
 use crate::link::{Names, NamesConfig};
+use crate::method::{Method, Trained};
 use crate::organize::{Chains, ChainsConfig, TripleLines, TripleLinesConfig};
 use crate::pipeline::Pipeline;
 use crate::reason::{
@@ -239,34 +240,12 @@ impl Default for OrganizerConfig {
     }
 }
 
-/// The methods that have a name.
-pub const METHODS: [&str; 15] = [
-    "auto",
-    "read",
-    "amar",
-    "similarity",
-    "qsrag",
-    "gnn2r",
-    "reg",
-    "distance-mlp",
-    "pna",
-    "relation-plan",
-    "kg-rag",
-    "kg-rag-relations",
-    "llm",
-    "llm+qd",
-    "llm+kg",
-];
-
-/// Former names of `read`.
-pub const FORMER_NAMES: [&str; 3] = ["walk", "forms", "overlap"];
-
 /// Triples that KG-RAG chooses from.
 const CANDIDATE_TRIPLES: usize = 20_000;
 
 impl PipelineConfig {
     /// The method where nobody names one.
-    pub const USUAL: &'static str = "read";
+    pub const USUAL: Method = Method::Read;
 
     /// A retriever, and what it needs to come to answers where nothing else is said.
     fn around(retrieve: RetrieverConfig) -> Self {
@@ -295,74 +274,62 @@ impl PipelineConfig {
         }
     }
 
-    /// The configuration of a method by its name, one of [`METHODS`] or [`FORMER_NAMES`].
-    pub fn of_method(name: &str) -> Option<Self> {
-        match name {
-            name if name == Self::USUAL || FORMER_NAMES.contains(&name) => Some(Self::default()),
-            "auto" => Some(Self {
+    /// The configuration of a method.
+    pub fn of(method: Method) -> Self {
+        match method {
+            Method::Read => Self::default(),
+            Method::Auto => Self {
                 beside: Some(Vec::new()),
                 ..Self::default()
-            }),
-            "amar" => Some(Self::around(RetrieverConfig::Amar(AmarConfig::default()))),
-            "similarity" => Some(Self {
+            },
+            Method::Amar => Self::around(RetrieverConfig::Amar(AmarConfig::default())),
+            Method::Similarity => Self {
                 select: SelectorConfig::TopK(TopKConfig { k: 100 }),
                 ..Self::around(RetrieverConfig::Similarity(SimilarityConfig::default()))
-            }),
-            "qsrag" => Some(Self {
+            },
+            Method::Qsrag => Self {
                 select: SelectorConfig::TopK(TopKConfig { k: 100 }),
                 reason: ReasonerConfig::Candidates(CandidatesConfig::default()),
                 ..Self::around(RetrieverConfig::QrGat(NetworkConfig::default()))
-            }),
-            "gnn2r" => Some(Self {
+            },
+            Method::Gnn2r => Self {
                 reason: ReasonerConfig::Rationale(RationaleConfig::default()),
                 ..Self::around(RetrieverConfig::Gnn2r(Gnn2rConfig::default()))
-            }),
-            // QSRAG's network and ReG's chains
-            "reg" => Some(Self::chains(
-                RetrieverConfig::QrGat(NetworkConfig::default()),
-                100,
-            )),
-            "distance-mlp" => Some(Self::chains(
-                RetrieverConfig::DistanceMlp(NetworkConfig::default()),
-                100,
-            )),
+            },
+            Method::Reg => Self::chains(RetrieverConfig::QrGat(NetworkConfig::default()), 100),
+            Method::DistanceMlp => {
+                Self::chains(RetrieverConfig::DistanceMlp(NetworkConfig::default()), 100)
+            }
             // entities know nothing of relations: more triples make up for it
-            "pna" => Some(Self::chains(
-                RetrieverConfig::Pna(NetworkConfig::default()),
-                300,
-            )),
-            "relation-plan" => Some(Self::chains(
+            Method::Pna => Self::chains(RetrieverConfig::Pna(NetworkConfig::default()), 300),
+            Method::RelationPlan => Self::chains(
                 RetrieverConfig::RelationPlan(RelationPlanConfig::default()),
                 5000,
-            )),
-            // one call over the nearest triples (KAPING)
-            "llm+kg" => Some(Self {
+            ),
+            // KAPING
+            Method::LlmKg => Self {
                 select: SelectorConfig::TopK(TopKConfig { k: 30 }),
                 ..Self::nearest_triples(ReasonerConfig::SingleCall(SingleCallConfig::default()))
-            }),
-            "kg-rag" => Some(Self::nearest_triples(ReasonerConfig::Steps(
-                StepsConfig::default(),
-            ))),
-            "kg-rag-relations" => Some(Self::nearest_triples(ReasonerConfig::Steps(StepsConfig {
+            },
+            Method::KgRag => Self::nearest_triples(ReasonerConfig::Steps(StepsConfig::default())),
+            Method::KgRagRelations => Self::nearest_triples(ReasonerConfig::Steps(StepsConfig {
                 choice: Choice::Relations,
                 ..StepsConfig::default()
-            }))),
-            // what the model knows by itself, and what it makes of the question
-            "llm" => Some(Self {
+            })),
+            Method::Llm => Self {
                 ungrounded: Ungrounded::Mark,
                 ..Self::nearest_triples(ReasonerConfig::SingleCall(SingleCallConfig {
                     evidence: false,
                     ..SingleCallConfig::default()
                 }))
-            }),
-            "llm+qd" => Some(Self {
+            },
+            Method::LlmQd => Self {
                 ungrounded: Ungrounded::Mark,
                 ..Self::nearest_triples(ReasonerConfig::Steps(StepsConfig {
                     evidence: false,
                     ..StepsConfig::default()
                 }))
-            }),
-            _ => None,
+            },
         }
     }
 
@@ -400,17 +367,13 @@ impl PipelineConfig {
     /// The method whose retriever a checkpoint of this kind is.
     pub fn of_checkpoint(model: &Path) -> Result<Self> {
         let description = wherefore_model::checkpoint::read_description(model)?;
-        let mut config = match description.method.as_str() {
-            "qr-gat" => Self::of_method("qsrag").expect("it is one of the methods"),
-            same @ ("gnn2r" | "distance-mlp" | "pna" | "relation-plan" | "amar" | "read") => {
-                Self::of_method(same).expect("it is one of the methods")
-            }
-            other => {
-                return Err(Error::Config(format!(
-                    "no method uses a checkpoint of `{other}`"
-                )));
-            }
-        };
+        let method = description.method.parse::<Trained>()?.method();
+        let mut config = method.map(Self::of).ok_or_else(|| {
+            Error::Config(format!(
+                "no method uses a checkpoint of `{}`",
+                description.method
+            ))
+        })?;
         config.set_model(model)?;
         if let RetrieverConfig::Read(config) = &mut config.retrieve {
             config.matcher = description.encoder.name;
@@ -500,8 +463,7 @@ impl PipelineConfig {
         self.llm = Some(name.into());
         if let Some(beside) = &mut self.beside {
             if !beside.iter().any(Self::asks_model) {
-                let other = Self::of_method("llm+kg").expect("it is one of the methods");
-                beside.push(other);
+                beside.push(Self::of(Method::LlmKg));
             }
         } else if !self.reason.asks_model() {
             self.reason = ReasonerConfig::SingleCall(SingleCallConfig::default());

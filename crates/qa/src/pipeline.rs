@@ -499,6 +499,7 @@ mod tests {
     use super::*;
     use crate::config::PipelineConfig;
     use crate::error::Error;
+    use crate::method::Method;
 
     #[derive(Default)]
     struct Names(Vec<&'static str>);
@@ -510,15 +511,15 @@ mod tests {
     }
 
     fn ask(text: &str, seen: &mut Names) -> Result<Answer> {
-        ask_by("read", text, seen)
+        ask_by(Method::Read, text, seen)
     }
 
-    fn ask_by(method: &str, text: &str, seen: &mut Names) -> Result<Answer> {
-        PipelineConfig::of_method(method)
-            .unwrap()
-            .build()
-            .unwrap()
-            .answer(&Question::new(text), &toy::graph(), seen)
+    fn ask_by(method: Method, text: &str, seen: &mut Names) -> Result<Answer> {
+        PipelineConfig::of(method).build().unwrap().answer(
+            &Question::new(text),
+            &toy::graph(),
+            seen,
+        )
     }
 
     #[test]
@@ -538,9 +539,9 @@ mod tests {
     fn it_abstains_and_says_why() {
         let hamlet = "Who wrote Hamlet?";
         for (method, text, stages, reason) in [
-            ("similarity", hamlet, 2, "no name in the question"),
-            ("read", hamlet, 3, "nothing in the question names"),
-            ("read", "Do the San Francisco Giants knit?", 3, "`knit`"),
+            (Method::Similarity, hamlet, 2, "no name in the question"),
+            (Method::Read, hamlet, 3, "nothing in the question names"),
+            (Method::Read, "Do the San Francisco Giants knit?", 3, "`knit`"),
         ] {
             let mut seen = Names::default();
             let answer = ask_by(method, text, &mut seen).unwrap();

@@ -39,7 +39,7 @@ fn world() -> &'static Store {
 }
 
 fn pipeline() -> Pipeline {
-    PipelineConfig::of_method("read").unwrap().build().unwrap()
+    PipelineConfig::of(wherefore::Method::Read).build().unwrap()
 }
 
 fn ask(pipeline: &Pipeline, text: &str, follow: Option<Follow>) -> Answer {

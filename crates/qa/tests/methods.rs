@@ -6,48 +6,35 @@
 use std::path::{Path, PathBuf};
 
 use wherefore::answer::Status;
-use wherefore::config::FORMER_NAMES;
 use wherefore::graph::toy;
+use wherefore::method::FORMER_NAMES;
 use wherefore::model::checkpoint::{self, Description};
 use wherefore::model::qr_gat::{Config, Network};
 use wherefore::model::scoring::TripleNetwork;
 use wherefore::model::tensor::Device;
 use wherefore::model::{Random, distance_mlp, encode, gnn2r, pna, relation_plan};
-use wherefore::{Answer, PipelineConfig, Question};
+use wherefore::{Answer, Method, PipelineConfig, Question};
 
-/// Name of the method, and its file in `configs/`.
-const METHODS: [(&str, &str); 9] = [
-    ("auto", include_str!("../../../configs/auto.toml")),
-    ("read", include_str!("../../../configs/read.toml")),
-    (
-        "similarity",
-        include_str!("../../../configs/similarity.toml"),
-    ),
-    ("qsrag", include_str!("../../../configs/qsrag.toml")),
-    ("gnn2r", include_str!("../../../configs/gnn2r.toml")),
-    ("reg", include_str!("../../../configs/reg.toml")),
-    (
-        "distance-mlp",
-        include_str!("../../../configs/distance-mlp.toml"),
-    ),
-    ("pna", include_str!("../../../configs/pna.toml")),
-    (
-        "relation-plan",
-        include_str!("../../../configs/relation-plan.toml"),
-    ),
-];
+/// The method's file in `configs/`.
+fn file(method: Method) -> String {
+    let name = method.name().replace('+', "-");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../configs/{name}.toml"));
+    std::fs::read_to_string(path).unwrap()
+}
 
-/// The same for methods that ask a language model.
-const WITH_MODEL: [(&str, &str); 5] = [
-    ("kg-rag", include_str!("../../../configs/kg-rag.toml")),
-    (
-        "kg-rag-relations",
-        include_str!("../../../configs/kg-rag-relations.toml"),
-    ),
-    ("llm", include_str!("../../../configs/llm.toml")),
-    ("llm+qd", include_str!("../../../configs/llm-qd.toml")),
-    ("llm+kg", include_str!("../../../configs/llm-kg.toml")),
-];
+/// Methods that ask a language model.
+fn with_model() -> impl Iterator<Item = Method> {
+    Method::ALL
+        .into_iter()
+        .filter(|m| PipelineConfig::of(*m).asks_model())
+}
+
+/// Methods that need neither one nor, as `amar` does, its weights.
+fn without_model() -> impl Iterator<Item = Method> {
+    Method::ALL
+        .into_iter()
+        .filter(|m| *m != Method::Amar && !PipelineConfig::of(*m).asks_model())
+}
 
 fn ask(config: &PipelineConfig, question: &str) -> Answer {
     let answer = config
@@ -73,11 +60,11 @@ fn names(answer: &Answer) -> Vec<&str> {
 
 #[test]
 fn every_method_answers_with_verified_evidence() {
-    for (method, file) in METHODS {
-        let mut config = PipelineConfig::from_toml(file).unwrap();
+    for method in without_model() {
+        let mut config = PipelineConfig::from_toml(&file(method)).unwrap();
         let place = tempfile::tempdir().unwrap();
         // the reader has its weights
-        let trained = !matches!(method, "read" | "auto")
+        let trained = !matches!(method, Method::Read | Method::Auto)
             && config
                 .set_model(&untrained(method, &place.path().join("model")))
                 .unwrap();
@@ -95,28 +82,28 @@ fn methods_with_a_model_answer_what_the_evidence_proves_and_mark_the_rest() {
     let place = tempfile::tempdir().unwrap();
     let script = place.path().join("script.jsonl");
     std::fs::write(&script, r#"{"text": "ans: Lou Seal"}"#).unwrap();
-    for (method, file) in WITH_MODEL {
-        let mut config = PipelineConfig::from_toml(file).unwrap();
+    for method in with_model() {
+        let mut config = PipelineConfig::from_toml(&file(method)).unwrap();
         assert!(config.build().is_err(), "{method} needs a model");
         config.set_llm(format!("script:{}", script.display()));
         let question = Question::new("Who is the mascot of the San Francisco Giants?");
         let pipeline = config.build().unwrap();
         let answer = pipeline.answer(&question, &toy::graph(), &mut ()).unwrap();
         assert_eq!(names(&answer), ["Lou Seal"], "{method}");
-        let alone = ["llm", "llm+qd"].contains(&method);
+        let alone = [Method::Llm, Method::LlmQd].contains(&method);
         assert_eq!(answer.answers[0].ungrounded, alone, "{method}");
         assert_eq!(answer.answers[0].rationale.is_empty(), alone, "{method}");
-        let in_steps = method.starts_with("kg-rag") || method == "llm+qd";
+        let in_steps = [Method::KgRag, Method::KgRagRelations, Method::LlmQd].contains(&method);
         assert_eq!(answer.trace.is_some(), in_steps, "{method}");
     }
 }
 
 /// A checkpoint of the method's network that has learned nothing.
-fn untrained(method: &str, folder: &Path) -> PathBuf {
+fn untrained(method: Method, folder: &Path) -> PathBuf {
     let dim = encode::open("static").unwrap().dim();
     let (mut random, device) = (Random::new(7), Device::Cpu);
     match method {
-        "distance-mlp" => {
+        Method::DistanceMlp => {
             let sizes = distance_mlp::Config {
                 dim,
                 hidden: 8,
@@ -128,7 +115,7 @@ fn untrained(method: &str, folder: &Path) -> PathBuf {
             checkpoint::save(folder, &description, &network.unwrap(), None).unwrap();
             return folder.to_owned();
         }
-        "pna" => {
+        Method::Pna => {
             let sizes = pna::Config {
                 dim,
                 hidden: 8,
@@ -141,7 +128,7 @@ fn untrained(method: &str, folder: &Path) -> PathBuf {
             checkpoint::save(folder, &description, &network.unwrap(), None).unwrap();
             return folder.to_owned();
         }
-        "relation-plan" => {
+        Method::RelationPlan => {
             let sizes = relation_plan::Config {
                 dim,
                 hidden: 8,
@@ -154,7 +141,7 @@ fn untrained(method: &str, folder: &Path) -> PathBuf {
         }
         _ => {}
     }
-    if method == "gnn2r" {
+    if method == Method::Gnn2r {
         let sizes = gnn2r::Config {
             dim,
             hidden: 8,
@@ -179,13 +166,12 @@ fn untrained(method: &str, folder: &Path) -> PathBuf {
 
 #[test]
 fn the_files_state_what_the_names_mean() {
-    for (method, file) in METHODS.into_iter().chain(WITH_MODEL) {
-        let config = PipelineConfig::from_toml(file).unwrap();
-        assert_eq!(Some(config), PipelineConfig::of_method(method), "{method}");
+    for method in Method::ALL {
+        let config = PipelineConfig::from_toml(&file(method)).unwrap();
+        assert_eq!(config, PipelineConfig::of(method), "{method}");
     }
     for former in FORMER_NAMES {
-        let read = PipelineConfig::of_method(former).unwrap();
-        assert_eq!(read, PipelineConfig::default());
+        assert_eq!(former.parse::<Method>().unwrap(), Method::Read);
     }
 }
 

@@ -5,7 +5,7 @@
 use proptest::prelude::*;
 use wherefore::answer::{Refusal, Status};
 use wherefore::graph::MemoryGraph;
-use wherefore::{Answer, Pipeline, PipelineConfig, Question};
+use wherefore::{Answer, Method, Pipeline, PipelineConfig, Question};
 
 /// Countries, cities and rivers of nowhere.
 fn graph() -> MemoryGraph {
@@ -57,7 +57,7 @@ fn graph() -> MemoryGraph {
 }
 
 fn pipeline() -> Pipeline {
-    PipelineConfig::of_method("read").unwrap().build().unwrap()
+    PipelineConfig::of(Method::Read).build().unwrap()
 }
 
 fn ask(pipeline: &Pipeline, graph: &MemoryGraph, text: &str) -> Answer {
@@ -279,7 +279,7 @@ fn refusals_have_codes_and_a_precision_can_be_wished_for() {
     question.coverage = Some(0.9);
     let error = pipeline.answer(&question, &graph, &mut ()).unwrap_err();
     assert_eq!(error.code(), "no-conformal");
-    let similar = PipelineConfig::of_method("similarity").unwrap();
+    let similar = PipelineConfig::of(Method::Similarity);
     question = Question::new("What is the capital of Arda?");
     question.precision = Some(0.9);
     let error = similar.build().unwrap().answer(&question, &graph, &mut ());
@@ -289,7 +289,7 @@ fn refusals_have_codes_and_a_precision_can_be_wished_for() {
 #[test]
 fn methods_that_agree_are_surer_and_what_is_computed_is_executed() {
     let graph = graph();
-    let mut config = PipelineConfig::of_method("auto").unwrap();
+    let mut config = PipelineConfig::of(Method::Auto);
     let alone = ask(
         &config.build().unwrap(),
         &graph,
@@ -300,7 +300,7 @@ fn methods_that_agree_are_surer_and_what_is_computed_is_executed() {
         read.timings_ms.clone_from(&alone.timings_ms);
         read
     });
-    let similar = PipelineConfig::of_method("similarity").unwrap();
+    let similar = PipelineConfig::of(Method::Similarity);
     config.beside = Some(vec![similar]);
     let pipeline = config.build().unwrap();
     let answer = ask(&pipeline, &graph, "What is the capital of Arda?");

@@ -8,7 +8,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use wherefore::graph::{Input, LoadOptions, Store, load};
 use wherefore::verify::{CheckOutcome, Saved, SigningKey, Subject, seal, verify_saved};
-use wherefore::{PipelineConfig, Question};
+use wherefore::{Method, PipelineConfig, Question};
 
 /// Methods and questions over the sample graph: entities, counts, extremes, comparisons, choices.
 const ASKED: [(&str, &str); 8] = [
@@ -42,7 +42,7 @@ fn world() -> World {
     .unwrap();
     let store = Store::open(&graph).unwrap();
     let [similarity, read] =
-        ["similarity", "read"].map(|m| PipelineConfig::of_method(m).unwrap().build().unwrap());
+        [Method::Similarity, Method::Read].map(|m| PipelineConfig::of(m).build().unwrap());
     let answers = ASKED.map(|(method, text)| {
         let pipeline = match method {
             "similarity" => &similarity,

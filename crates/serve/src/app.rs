@@ -23,7 +23,7 @@ pub type Log = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// Topics that a question may come with.
 const MOST_TOPICS: usize = 16;
-/// Threads for what takes no thought: completion, entities, runs.
+/// Threads for what takes no thought: completion, entities.
 const LOOKUP_WORKERS: usize = 2;
 /// How long after its time a job is taken for stuck.
 const STUCK_AFTER: Duration = Duration::from_secs(10);
@@ -80,7 +80,7 @@ impl App {
                 Pool::start("model", workers(limits.model_workers), limits.queue)?,
                 Pool::start("look", LOOKUP_WORKERS, limits.queue)?,
             ],
-            runs: Runs::new(config.runs.clone()),
+            runs: Runs::open(config.runs.clone())?,
             feedback: Feedback::open(config.feedback.clone())?,
             metrics: Metrics::new(),
             ready: AtomicBool::new(false),

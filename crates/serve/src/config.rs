@@ -27,9 +27,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize};
-use wherefore::PipelineConfig;
-use wherefore::config::METHODS;
 use wherefore::graph::sparql::SparqlOptions;
+use wherefore::{Method, PipelineConfig};
 
 use crate::error::{Error, Result};
 
@@ -335,7 +334,7 @@ impl ServeConfig {
             self.default_graph = self.graphs.keys().next().cloned();
         }
         if self.default_method.is_none() {
-            let usual = ["auto", PipelineConfig::USUAL].into_iter();
+            let usual = [Method::Auto.name(), PipelineConfig::USUAL.name()].into_iter();
             let usual = (usual.map(str::to_owned)).find(|usual| self.methods.contains_key(usual));
             self.default_method = usual.or_else(|| self.methods.keys().next().cloned());
         }
@@ -392,12 +391,7 @@ impl MethodConfig {
             (Some(_), Some(_), _) => {
                 return Err(bad("`method` and `config` are both given".into()));
             }
-            (Some(name), None, _) => PipelineConfig::of_method(name).ok_or_else(|| {
-                bad(format!(
-                    "there is no method `{name}`; there are {}",
-                    METHODS.join(", ")
-                ))
-            })?,
+            (Some(name), None, _) => PipelineConfig::of(name.parse()?),
             (None, Some(path), _) => {
                 let text =
                     std::fs::read_to_string(path).map_err(|source| wherefore::Error::Io {

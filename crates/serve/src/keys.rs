@@ -256,17 +256,9 @@ impl Access {
         )
     }
 
-    /// Refuses keys that are for some graphs only: what follows is about no graph, or about all.
-    pub(crate) fn check_unlimited(&self) -> Result<(), Problem> {
-        if self.rights.graphs.is_none() {
-            return Ok(());
-        }
-        Err(Problem::new(
-            StatusCode::FORBIDDEN,
-            "no-scope",
-            "the API key is for some graphs only",
-        )
-        .hint("send a key without `graphs` in the server's configuration"))
+    /// Whether the key is for all graphs.
+    pub(crate) fn is_unlimited(&self) -> bool {
+        self.rights.graphs.is_none()
     }
 
     /// Whether anything is allowed on a graph: what else there is, is not told.
@@ -495,13 +487,13 @@ mod tests {
         assert_eq!(allowed(&access("write = true"), "b"), "aswfm");
         let asks = access("scopes = [\"ask\"]");
         assert_eq!(allowed(&asks, "a"), "a");
-        assert!(asks.check_unlimited().is_ok() && asks.sees("b"));
+        assert!(asks.is_unlimited() && asks.sees("b"));
         let of_one = access("scopes = [\"ask\", \"write\"], graphs = [\"a\"]");
         assert_eq!(
             (allowed(&of_one, "a"), allowed(&of_one, "b")),
             ("aw".into(), String::new())
         );
-        assert!(of_one.check_unlimited().is_err() && !of_one.sees("b"));
+        assert!(!of_one.is_unlimited() && !of_one.sees("b"));
         let each = access("scopes = [\"metrics\"], graphs = { a = [\"ask\"], b = [\"sparql\"] }");
         assert_eq!(
             (allowed(&each, "a"), allowed(&each, "b")),

@@ -9,7 +9,7 @@ use serde_json::json;
 use wherefore::model::LanguageModel;
 use wherefore::model::language::{self, Cached};
 use wherefore::read::Weights;
-use wherefore_lab::adapt::{self, AdaptConfig, Chosen, AdaptMetrics, Stage};
+use wherefore_lab::adapt::{self, AdaptConfig, AdaptMetrics, Chosen, Stage};
 use wherefore_lab::questions::{self, Format};
 use wherefore_lab::train::Settings;
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use wherefore::answer::{Answer, Status};
-use wherefore::{Follow, Pipeline, PipelineConfig, Question};
+use wherefore::{Follow, Method, Pipeline, PipelineConfig, Question};
 use wherefore_graph::{Graph, RelationId, Trust};
 
 use super::ask::written;
@@ -26,7 +26,7 @@ const FIRST: [&str; 3] = [
 ];
 
 /// Methods that need neither a language model nor training.
-const METHODS: [&str; 2] = ["read", "similarity"];
+const METHODS: [Method; 2] = [Method::Read, Method::Similarity];
 
 /// Names offered for what was typed.
 const OFFERED: usize = 12;
@@ -100,7 +100,7 @@ fn served(args: &Demo) -> Serve {
 /// A graph, a method, the last answer, and what the next question follows.
 struct Session {
     graph: Arc<dyn Graph>,
-    method: String,
+    method: Method,
     pipeline: Pipeline,
     last: Option<Answer>,
     follow: Option<Follow>,
@@ -110,10 +110,10 @@ impl Session {
     fn new(graph: &str) -> anyhow::Result<Self> {
         let graph: Arc<dyn Graph> = Arc::from(open(graph, Trust::Recorded)?);
         let method = PipelineConfig::USUAL;
-        let config = PipelineConfig::of_method(method).unwrap_or_default();
+        let config = PipelineConfig::of(method);
         Ok(Self {
             graph,
-            method: method.into(),
+            method,
             pipeline: config.build()?,
             last: None,
             follow: None,
@@ -233,19 +233,17 @@ impl Session {
     }
 
     fn method(&mut self, name: &str, output: &Output) -> anyhow::Result<()> {
+        let all = METHODS.map(Method::name).join(", ");
         if name.is_empty() {
-            let all = METHODS.join(", ");
             return say(&format!("{}; there are {all}\n", self.method), output);
         }
-        let config = PipelineConfig::of_method(name).filter(|_| METHODS.contains(&name));
-        match config {
-            Some(config) => {
-                self.pipeline = config.build()?;
-                self.method = name.to_owned();
+        match METHODS.into_iter().find(|method| method.name() == name) {
+            Some(method) => {
+                self.pipeline = PipelineConfig::of(method).build()?;
+                self.method = method;
                 say(&format!("{name} answers from now on\n"), output)
             }
             None => {
-                let all = METHODS.join(", ");
                 let text = format!(
                     "there is no method `{}` here; there are {all}\n",
                     shown(name)

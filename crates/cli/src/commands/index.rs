@@ -8,6 +8,7 @@ use serde::Serialize;
 use wherefore::index::{
     IndexOptions, IndexProgress, IndexReport, IndexStep, Part, PartReport, build,
 };
+use wherefore::method::Trained;
 use wherefore::model::checkpoint::read_description;
 use wherefore::model::encode;
 use wherefore::model::scoring::TripleNetwork;
@@ -136,25 +137,28 @@ fn labels(args: &Index, config: ServiceConfig, output: &Output) -> anyhow::Resul
 
 /// What a checkpoint needs of the graph whatever is asked.
 fn parts(store: &Store, model: &Path, output: &Output) -> anyhow::Result<Exit> {
-    let method = read_description(model)
-        .map_err(wherefore::Error::from)?
-        .method;
-    match method.as_str() {
-        "distance-mlp" => parts_of::<distance_mlp::Network>(store, model, output),
-        "pna" => parts_of::<pna::Network>(store, model, output),
+    let description = read_description(model).map_err(wherefore::Error::from)?;
+    let kind: Trained = description.method.parse()?;
+    match kind {
+        Trained::DistanceMlp => parts_of::<distance_mlp::Network>(store, model, output),
+        Trained::Pna => parts_of::<pna::Network>(store, model, output),
         // what these need depends on relations alone, and is made for the first question
-        "gnn2r" | "relation-plan" | "relations" => {
+        Trained::Gnn2r
+        | Trained::RelationPlan
+        | Trained::Relations
+        | Trained::Amar
+        | Trained::Read => {
             if output.json {
                 output.print_json(
                     &serde_json::json!({ "entities": 0, "relations": 0, "bytes": 0 }),
                 )?;
             } else {
                 let why = "what depends on relations alone is computed with the first question";
-                output.note("parts", &format!("`{method}` needs none: {why}"));
+                output.note("parts", &format!("`{}` needs none: {why}", kind.name()));
             }
             Ok(Exit::Done)
         }
-        _ => parts_of::<qr_gat::Network>(store, model, output),
+        Trained::QrGat => parts_of::<qr_gat::Network>(store, model, output),
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Context;
 use serde::Serialize;
 use wherefore::config::LinkerConfig;
-use wherefore::link::{How, LinkingReport, Names, NamesConfig};
+use wherefore::link::{LinkingReport, MatchKind, Names, NamesConfig};
 use wherefore::{PipelineConfig, Question};
 use wherefore_lab::linking::{Linking, Miss, linking};
 use wherefore_lab::questions;
@@ -89,15 +89,15 @@ fn written(report: &LinkingReport, output: &Output) -> String {
     text
 }
 
-fn word(how: How) -> &'static str {
+fn word(how: MatchKind) -> &'static str {
     match how {
-        How::Given => "given",
-        How::Alias => "alias",
-        How::Exact => "exact",
-        How::Normalised => "normalised",
-        How::Inflected => "inflected",
-        How::Misspelt => "misspelt",
-        How::Partial => "partial",
+        MatchKind::Given => "given",
+        MatchKind::Alias => "alias",
+        MatchKind::Exact => "exact",
+        MatchKind::Normalised => "normalised",
+        MatchKind::Inflected => "inflected",
+        MatchKind::Misspelt => "misspelt",
+        MatchKind::Partial => "partial",
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::Context;
 use wherefore::PipelineConfig;
-use wherefore::config::FORMER_NAMES;
+use wherefore::method::{FORMER_NAMES, Method};
 
 use crate::errors::UserError;
 use crate::output::Output;
@@ -78,9 +78,9 @@ fn config_for(wanted: &Wanted<'_>, output: &Output) -> anyhow::Result<PipelineCo
 /// The same without a word.
 pub(crate) fn usual_config(wanted: &Wanted<'_>) -> anyhow::Result<PipelineConfig> {
     let method = match (wanted.config, wanted.method, wanted.model) {
-        (None, None, None) if !wanted.llm => Some(PipelineConfig::USUAL),
+        (None, None, None) if !wanted.llm => Some(PipelineConfig::USUAL.name()),
         // what a language model reads is what lies around the topics
-        (None, None, None) => Some("llm+kg"),
+        (None, None, None) => Some(Method::LlmKg.name()),
         (_, method, _) => method,
     };
     pipeline_config(wanted.config, method, wanted.model)
@@ -95,9 +95,7 @@ fn pipeline_config(
     let mut config = match (path, method, model) {
         (Some(path), _, _) => PipelineConfig::from_toml(&read_text(path, 1 << 20)?)
             .with_context(|| format!("cannot use the configuration `{}`", path.display()))?,
-        (None, Some(method), _) => {
-            PipelineConfig::of_method(method).expect("the parser takes only methods that there are")
-        }
+        (None, Some(method), _) => PipelineConfig::of(method.parse()?),
         (None, None, Some(model)) => PipelineConfig::of_checkpoint(model)?,
         (None, None, None) => PipelineConfig::default(),
     };

@@ -141,7 +141,7 @@ fn config(args: &Served) -> anyhow::Result<ServeConfig> {
     }
     // beside what is trained or asked of a language model
     if config.methods.is_empty() && (args.model.is_some() || args.llm.is_some()) {
-        let read = PipelineConfig::USUAL;
+        let read = PipelineConfig::USUAL.name();
         config
             .methods
             .insert(read.into(), MethodConfig::named(read));

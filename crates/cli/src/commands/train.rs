@@ -7,6 +7,7 @@ use serde_json::{Map, json};
 use wherefore::PipelineConfig;
 use wherefore::confidence::CONFIDENCE_FILE;
 use wherefore::graph::Graph;
+use wherefore::method::Trained;
 use wherefore::model::tensor::{Device, device};
 use wherefore::model::{distance_mlp, pna, qr_gat};
 use wherefore::read::Weights;
@@ -16,11 +17,11 @@ use wherefore_lab::questions::{self, GoldQuestion};
 use wherefore_lab::supervise::ShortestPaths;
 use wherefore_lab::sweep;
 use wherefore_lab::train::{
-    self, AmarTrainConfig, Gnn2rTrainConfig, Labels, ReadingDataset, TrainableNetwork, ReadTrainConfig,
-    RelationPlanTrainConfig, RelationTrainConfig, Settings, Task, TrainConfig,
+    self, AmarTrainConfig, Gnn2rTrainConfig, Labels, ReadTrainConfig, ReadingDataset,
+    RelationPlanTrainConfig, RelationTrainConfig, Settings, Task, TrainConfig, TrainableNetwork,
 };
 
-use crate::args::Train;
+use crate::args::{PNA_RELATIONS, Train};
 use crate::errors::Exit;
 use crate::open::open_for;
 use crate::output::Output;
@@ -30,89 +31,114 @@ use crate::progress::{Progress, Unit};
 const CALIBRATED: usize = 1000;
 
 pub(crate) fn run(args: &Train, output: &Output) -> anyhow::Result<Exit> {
-    match args.method.as_str() {
-        "gnn2r" => {
+    if args.method == PNA_RELATIONS {
+        let mut config: TrainConfig<pna::Config> = config(args)?;
+        config.sizes.relations = true;
+        return network::<pna::Network>(args, Trained::Pna, config, output);
+    }
+    let kind: Trained = args.method.parse()?;
+    match kind {
+        Trained::Gnn2r => {
             let config: Gnn2rTrainConfig = config(args)?;
             config.check()?;
             let weak = Labels::Weak(ShortestPaths::default());
-            run_with(args, output, (config.seed, weak), |task, device, see| {
-                let trained = train::gnn2r(task, &config, device, see)?;
-                let measured = format!("{}; both steps: {}", trained.best, trained.answers);
-                let passes = trained.epochs.len() + trained.sentence_epochs.len();
-                Ok(Report {
-                    json: serde_json::to_value(&trained).context("cannot write JSON")?,
-                    questions: [trained.questions, trained.left_out, passes, trained.valid],
-                    measured,
-                    index: false,
-                })
-            })
+            run_with(
+                args,
+                kind,
+                output,
+                (config.seed, weak),
+                |task, device, see| {
+                    let trained = train::gnn2r(task, &config, device, see)?;
+                    let measured = format!("{}; both steps: {}", trained.best, trained.answers);
+                    let passes = trained.epochs.len() + trained.sentence_epochs.len();
+                    Ok(Report {
+                        json: serde_json::to_value(&trained).context("cannot write JSON")?,
+                        questions: [trained.questions, trained.left_out, passes, trained.valid],
+                        measured,
+                        index: false,
+                    })
+                },
+            )
         }
-        "relations" => {
+        Trained::Relations => {
             let config: RelationTrainConfig = config(args)?;
             config.check()?;
             let unused = Labels::Weak(ShortestPaths::default());
-            run_with(args, output, (config.seed, unused), |task, device, see| {
-                let trained = train::relations(task, &config, device, see)?;
-                let passes = trained.epochs.len() + trained.pair_epochs.len();
-                let again = trained.pair_epochs.iter().rfind(|epoch| epoch.best);
-                let measured = match again {
-                    Some(epoch) => format!("{}; {}", trained.best, epoch.valid),
-                    None => trained.best.to_string(),
-                };
-                Ok(Report {
-                    json: serde_json::to_value(&trained).context("cannot write JSON")?,
-                    questions: [trained.questions, trained.left_out, passes, trained.valid],
-                    measured,
-                    index: false,
-                })
-            })
+            run_with(
+                args,
+                kind,
+                output,
+                (config.seed, unused),
+                |task, device, see| {
+                    let trained = train::relations(task, &config, device, see)?;
+                    let passes = trained.epochs.len() + trained.pair_epochs.len();
+                    let again = trained.pair_epochs.iter().rfind(|epoch| epoch.best);
+                    let measured = match again {
+                        Some(epoch) => format!("{}; {}", trained.best, epoch.valid),
+                        None => trained.best.to_string(),
+                    };
+                    Ok(Report {
+                        json: serde_json::to_value(&trained).context("cannot write JSON")?,
+                        questions: [trained.questions, trained.left_out, passes, trained.valid],
+                        measured,
+                        index: false,
+                    })
+                },
+            )
         }
-        "amar" => {
+        Trained::Amar => {
             let mut config: AmarTrainConfig = config(args)?;
             if let Some(llm) = &args.llm {
                 config.llm.clone_from(llm);
             }
             config.check()?;
             let unused = Labels::Weak(ShortestPaths::default());
-            run_with(args, output, (config.seed, unused), |task, device, see| {
-                let trained = train::amar(task, &config, device, see)?;
-                let passes = trained.epochs.len();
-                let measured = format!(
-                    "{}; {:.0} tokens a question, {} numbers learned",
-                    trained.best, trained.tokens, trained.parameters
-                );
-                Ok(Report {
-                    json: serde_json::to_value(&trained).context("cannot write JSON")?,
-                    questions: [trained.questions, trained.left_out, passes, trained.valid],
-                    measured,
-                    index: false,
-                })
-            })
+            run_with(
+                args,
+                kind,
+                output,
+                (config.seed, unused),
+                |task, device, see| {
+                    let trained = train::amar(task, &config, device, see)?;
+                    let passes = trained.epochs.len();
+                    let measured = format!(
+                        "{}; {:.0} tokens a question, {} numbers learned",
+                        trained.best, trained.tokens, trained.parameters
+                    );
+                    Ok(Report {
+                        json: serde_json::to_value(&trained).context("cannot write JSON")?,
+                        questions: [trained.questions, trained.left_out, passes, trained.valid],
+                        measured,
+                        index: false,
+                    })
+                },
+            )
         }
-        "relation-plan" => {
+        Trained::RelationPlan => {
             let config: RelationPlanTrainConfig = config(args)?;
             config.check()?;
             let weak = config.supervision.labels(config.growth.max_length);
-            run_with(args, output, (config.seed, weak), |task, device, see| {
-                let trained = train::relation_plan(task, &config, device, see)?;
-                let passes = trained.epochs.len();
-                Ok(Report {
-                    json: serde_json::to_value(&trained).context("cannot write JSON")?,
-                    questions: [trained.questions, trained.left_out, passes, trained.valid],
-                    measured: trained.best.to_string(),
-                    index: false,
-                })
-            })
+            run_with(
+                args,
+                kind,
+                output,
+                (config.seed, weak),
+                |task, device, see| {
+                    let trained = train::relation_plan(task, &config, device, see)?;
+                    let passes = trained.epochs.len();
+                    Ok(Report {
+                        json: serde_json::to_value(&trained).context("cannot write JSON")?,
+                        questions: [trained.questions, trained.left_out, passes, trained.valid],
+                        measured: trained.best.to_string(),
+                        index: false,
+                    })
+                },
+            )
         }
-        "read" => reader(args, output),
-        "distance-mlp" => network::<distance_mlp::Network>(args, config(args)?, output),
-        "pna" => network::<pna::Network>(args, config(args)?, output),
-        "pna-relations" => {
-            let mut config: TrainConfig<pna::Config> = config(args)?;
-            config.sizes.relations = true;
-            network::<pna::Network>(args, config, output)
-        }
-        _ => network::<qr_gat::Network>(args, config(args)?, output),
+        Trained::Read => reader(args, output),
+        Trained::DistanceMlp => network::<distance_mlp::Network>(args, kind, config(args)?, output),
+        Trained::Pna => network::<pna::Network>(args, kind, config(args)?, output),
+        Trained::QrGat => network::<qr_gat::Network>(args, kind, config(args)?, output),
     }
 }
 
@@ -198,21 +224,28 @@ fn reader(args: &Train, output: &Output) -> anyhow::Result<Exit> {
 /// Trains a network that scores neighbourhoods.
 fn network<N: TrainableNetwork>(
     args: &Train,
+    kind: Trained,
     config: TrainConfig<N::Sizes>,
     output: &Output,
 ) -> anyhow::Result<Exit> {
     config.check()?;
     let weak = config.supervision.labels(config.neighbourhood.hops);
-    run_with(args, output, (config.seed, weak), |task, device, see| {
-        let trained = train::network::<N>(task, &config, device, see)?;
-        let passes = trained.epochs.len();
-        Ok(Report {
-            json: serde_json::to_value(&trained).context("cannot write JSON")?,
-            questions: [trained.questions, trained.left_out, passes, trained.valid],
-            measured: trained.best.to_string(),
-            index: true,
-        })
-    })
+    run_with(
+        args,
+        kind,
+        output,
+        (config.seed, weak),
+        |task, device, see| {
+            let trained = train::network::<N>(task, &config, device, see)?;
+            let passes = trained.epochs.len();
+            Ok(Report {
+                json: serde_json::to_value(&trained).context("cannot write JSON")?,
+                questions: [trained.questions, trained.left_out, passes, trained.valid],
+                measured: trained.best.to_string(),
+                index: true,
+            })
+        },
+    )
 }
 
 /// What a training came to, for people and programs.
@@ -227,6 +260,7 @@ struct Report {
 
 fn run_with(
     args: &Train,
+    kind: Trained,
     output: &Output,
     (seed, weak): (u64, Labels),
     train: impl FnOnce(&Task<'_>, &Device, &mut dyn FnMut(train::Progress)) -> anyhow::Result<Report>,
@@ -289,7 +323,7 @@ fn run_with(
     let report =
         report.with_context(|| format!("cannot train the checkpoint `{}`", args.out.display()))?;
     // `relations` answers nothing by itself, and `amar` is slow around its language model
-    if !matches!(args.method.as_str(), "relations" | "amar") {
+    if !matches!(kind, Trained::Relations | Trained::Amar) {
         calibrated(&args.out, &valid, graph.as_ref(), output)?;
     }
     if output.json {
@@ -299,10 +333,10 @@ fn run_with(
     let [learned, left_out, passes, judged] = report.questions;
     let left_out = match left_out {
         0 => String::new(),
-        n if args.method == "relations" => {
+        n if kind == Trained::Relations => {
             format!(" ({n} more have no gold relation in the graph)")
         }
-        n if args.method == "amar" => format!(" ({n} more have no known form)"),
+        n if kind == Trained::Amar => format!(" ({n} more have no known form)"),
         n => format!(" ({n} more have no path from a topic to an answer)"),
     };
     output.print(&format!(
@@ -311,7 +345,7 @@ fn run_with(
         args.out.display(),
         report.measured,
     ))?;
-    if args.method == "relations" {
+    if kind == Trained::Relations {
         return Ok(Exit::Done);
     }
     if let Some(graph) = args.graph.as_ref().filter(|g| !g.starts_with('@')) {

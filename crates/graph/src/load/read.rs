@@ -16,8 +16,10 @@ use super::options::{LoadOptions, LoadProgress, LoadStep};
 use super::rdf::{self, Event};
 use super::record::{NOT_UTF8, RecordFormat, each_record, utf8};
 use super::source::{self, Format, Input, Source};
+use super::sqlite;
 use super::table::{self, Layout, RecordKind};
 use super::wide::{JsonElement, RowTriples, WideSchema};
+use super::xlsx;
 use crate::error::{Error, Result};
 use crate::key::{self, LiteralKindRef, TripleKeys};
 

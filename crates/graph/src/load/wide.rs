@@ -374,6 +374,9 @@ impl<'de> Deserialize<'de> for JsonElement {
 mod tests {
     use super::*;
 
+    /// Standard input: its rows have no class.
+    const FILE: &str = "";
+
     fn triples(row: &mut RowTriples) -> Vec<[String; 3]> {
         let mut found = Vec::new();
         let done: Result<(), ()> = row.triples(|keys| {
@@ -385,7 +388,7 @@ mod tests {
     }
 
     fn read(wide: &Wide, header: &str, record: &str) -> Result<Vec<[String; 3]>, String> {
-        let (columns, _) = wide.columns(header, Format::Csv)?;
+        let (columns, _) = wide.columns(header, Format::Csv, FILE)?;
         let mut row = RowTriples::default();
         row.row(record, Format::Csv, &columns)?;
         Ok(triples(&mut row))
@@ -393,7 +396,7 @@ mod tests {
 
     fn json(wide: &Wide, text: &str) -> Result<Vec<[String; 3]>, String> {
         let element: JsonElement = serde_json::from_str(text).unwrap();
-        let names = wide.names(&element)?;
+        let names = wide.names(&element, FILE)?;
         let mut row = RowTriples::default();
         row.object(&element, &names)?;
         Ok(triples(&mut row))
@@ -428,6 +431,7 @@ mod tests {
         let split = Wide {
             name_column: Some("title".into()),
             split: Some(";".into()),
+            ..Wide::default()
         };
         assert_eq!(
             read(&split, "year,Title,cast", "1999,Matrix,Keanu; Carrie;").unwrap(),
@@ -439,26 +443,56 @@ mod tests {
         );
         let by_number = Wide {
             name_column: Some("2".into()),
-            split: None,
+            ..Wide::default()
         };
         let triple = &read(&by_number, "year,title", "1999,a;b").unwrap()[0];
         assert_eq!(triple[0], "na;b");
         for missing in ["0", "4", "director"] {
             let wide = Wide {
                 name_column: Some(missing.into()),
-                split: None,
+                ..Wide::default()
             };
             assert!(read(&wide, "year,title", "1999,a").is_err(), "{missing}");
         }
     }
 
     #[test]
+    fn rows_are_of_the_class_that_is_given_or_that_their_file_is_called() {
+        let class = |wide: &Wide, file: &str, header: &str| {
+            let (columns, _) = wide.columns(header, Format::Csv, file).unwrap();
+            let mut row = RowTriples::default();
+            row.row("Mint,45", Format::Csv, &columns).unwrap();
+            let found = triples(&mut row);
+            let is_type = |t: &&[String; 3]| t[1].ends_with("type");
+            found.iter().find(is_type).map(|t| t[2].clone())
+        };
+        let plain = Wide::default();
+        let named = |name: &str| Wide {
+            class: Some(name.into()),
+            ..Wide::default()
+        };
+        let kitchen = class(&plain, "kitchen_herbs", "name,height");
+        assert_eq!(kitchen.as_deref(), Some("nkitchen herbs"));
+        let herb = class(&named("herb"), "plants", "name,height");
+        assert_eq!(herb.as_deref(), Some("nherb"));
+        assert_eq!(class(&named(" "), "plants", "name,height"), None);
+        assert_eq!(class(&plain, "", "name,height"), None);
+        // the column says it
+        assert_eq!(class(&plain, "plants", "name,Type").as_deref(), None);
+    }
+
+    #[test]
     fn columns_without_a_name_are_told() {
-        let (_, notes) = Wide::default().columns(",a,,b\r", Format::Csv).unwrap();
+        let (_, notes) = Wide::default()
+            .columns(",a,,b\r", Format::Csv, FILE)
+            .unwrap();
         let done = "column 3 has no name in the first line, and was not read";
         assert_eq!(notes, [done]);
         for bad in ["name", "name,", "name,\0"] {
-            assert!(Wide::default().columns(bad, Format::Csv).is_err(), "{bad}");
+            assert!(
+                Wide::default().columns(bad, Format::Csv, FILE).is_err(),
+                "{bad}"
+            );
         }
     }
 
@@ -478,7 +512,7 @@ mod tests {
         );
         let by_name = Wide {
             name_column: Some("id".into()),
-            split: None,
+            ..Wide::default()
         };
         let triple = &json(&by_name, r#"{"a":1.5,"id":7}"#).unwrap()[0];
         assert_eq!(triple, &["n7", "na", "l1.5\0^#double"]);

@@ -6,8 +6,8 @@ use wherefore::model::optimise::AdamWConfig;
 use wherefore::model::{distance_mlp, pna, qr_gat};
 use wherefore::retrieve::NeighbourhoodConfig;
 
-use super::trainer::check_schedule;
 use super::labels::Supervision;
+use super::trainer::check_schedule;
 use crate::error::{Error, Result};
 
 /// Settings that a file or `--set` can change.

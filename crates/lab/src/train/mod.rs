@@ -9,10 +9,8 @@
 
 mod amar;
 mod config;
-mod trainer;
 mod examples;
 mod gnn2r;
-mod validation;
 mod labels;
 pub(crate) mod reading;
 mod relation_pairs;
@@ -20,7 +18,9 @@ mod relation_plan;
 mod relation_tuning;
 mod relations;
 mod targets;
+mod trainer;
 mod triples;
+mod validation;
 
 use std::fmt::Display;
 use std::fs;
@@ -39,19 +39,19 @@ use crate::questions::{GoldQuestion, to_line};
 use examples::{Example, Examples, Origin};
 
 pub use amar::{AmarTrainConfig, FormMetrics, TrainedAmar, amar};
-pub use config::{Settings, TrainConfig, DefaultSizes};
+pub use config::{DefaultSizes, Settings, TrainConfig};
 pub use gnn2r::{
     Ablation, Gnn2rTrainConfig, Grid, Nearness, Robustness, SentenceTraining, Spoken, TrainedGnn2r,
     gnn2r,
 };
-pub use validation::ValidationMetrics;
 pub use labels::{Labels, Refined, Supervision};
-pub use reading::{ReadingDataset, ReadRound, ReadTrainConfig, reading};
+pub use reading::{ReadRound, ReadTrainConfig, ReadingDataset, reading};
 pub use relation_pairs::{PairTrainConfig, RankedPairs};
 pub use relation_plan::{PlanMetrics, RelationPlanTrainConfig, TrainedPlan, relation_plan};
 pub use relation_tuning::TuneConfig;
 pub use relations::{Ranked, RelationTrainConfig, TrainedRelations, gold_relations, relations};
-pub use triples::{TrainableNetwork, Scores, network};
+pub use triples::{Scores, TrainableNetwork, network};
+pub use validation::ValidationMetrics;
 
 /// What is trained on.
 pub struct Task<'a> {

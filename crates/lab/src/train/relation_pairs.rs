@@ -22,8 +22,8 @@ use wherefore::model::relation_pairs::{PairScorer, Sizes, Words};
 use wherefore::model::relations::{RelationMatcher, loss};
 use wherefore::model::tensor::Tensor;
 
-use super::trainer::{Trainer, TrainingTask, batches, check_schedule};
 use super::relations::{Asked, Run, finite, found};
+use super::trainer::{Trainer, TrainingTask, batches, check_schedule};
 use super::{Epoch, Progress};
 use crate::error::{Error, Result};
 

@@ -42,8 +42,8 @@ use wherefore::verify::Rules;
 use wherefore::{Pipeline, Question};
 
 use super::config::Settings;
-use super::trainer::{Trainer, TrainingTask, batches, begun, best, check_schedule};
 use super::labels::{Labels, Supervision};
+use super::trainer::{Trainer, TrainingTask, batches, begun, best, check_schedule};
 use super::{Epoch, Progress, Task, checksum, work_folder};
 use crate::error::{Error, Result};
 use crate::questions::{GoldQuestion, resolve};

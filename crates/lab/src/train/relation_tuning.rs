@@ -17,8 +17,8 @@ use wherefore::model::relations::{RelationMatcher, TunedMatcher, loss};
 use wherefore::model::tensor::Tensor;
 use wherefore::model::tuned::{Base, Sizes, Tuned};
 
-use super::trainer::{Trainer, TrainingTask, batches, check_schedule};
 use super::relations::{Ranked, Run, among};
+use super::trainer::{Trainer, TrainingTask, batches, check_schedule};
 use super::{Epoch, Progress};
 use crate::error::{Error, Result};
 

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use wherefore::model::Random;
-use wherefore::model::checkpoint::{self, Checkpoint, Description, Checkpointable};
+use wherefore::model::checkpoint::{self, Checkpoint, Checkpointable, Description};
 use wherefore::model::optimise::{AdamW, AdamWConfig, Schedule};
 use wherefore::model::tensor::{Device, Tensor};
 
@@ -82,7 +82,11 @@ pub(super) trait TrainingTask {
     fn is_better(&self, new: &Self::ValidationMetrics, old: &Self::ValidationMetrics) -> bool;
 
     /// Keeps the best network so far, that of the last of `epochs`.
-    fn keep(&self, network: &Self::Network, epochs: &[Epoch<Self::ValidationMetrics>]) -> Result<()>;
+    fn keep(
+        &self,
+        network: &Self::Network,
+        epochs: &[Epoch<Self::ValidationMetrics>],
+    ) -> Result<()>;
 }
 
 /// Refuses settings with which the loop takes no steps.
@@ -161,8 +165,8 @@ impl Trainer<'_> {
                     saved = Instant::now();
                 }
             }
-            let valid =
-                (lesson.validate(&network)).map_err(|e| self.judged_diverged(e, optimiser.taken()))?;
+            let valid = (lesson.validate(&network))
+                .map_err(|e| self.judged_diverged(e, optimiser.taken()))?;
             let best = state.epochs.iter().rfind(|e| e.best);
             let is_best = best.is_none_or(|best| lesson.is_better(&valid, &best.valid));
             state.epochs.push(Epoch {

@@ -32,12 +32,12 @@ use wherefore::model::{Encoder, Random, distance_mlp, encode, pna, qr_gat};
 use wherefore::retrieve::network::NEIGHBOURHOOD;
 use wherefore::retrieve::{entity_texts_to_vectors, relation_texts_to_vectors};
 
-use super::config::{TrainConfig, DefaultSizes};
-use super::trainer::{Trainer, TrainingTask, batches, begun, best};
+use super::config::{DefaultSizes, TrainConfig};
 use super::examples::Example;
-use super::validation::{Judge, ValidationMetrics};
 use super::targets::{entity_targets, targets};
-use super::{Epoch, Dataset, Progress, Task, Trained, topic_flags, work_folder};
+use super::trainer::{Trainer, TrainingTask, batches, begun, best};
+use super::validation::{Judge, ValidationMetrics};
+use super::{Dataset, Epoch, Progress, Task, Trained, topic_flags, work_folder};
 use crate::error::{Error, Result};
 
 /// A network that is trained here.

@@ -213,7 +213,7 @@ enum Kind {
 struct SegmentOp {
     kind: Kind,
     segments: Arc<Segments>,
-    /// Checkpointable from the forward pass for the gradient of the maximum.
+    /// Kept from the forward pass for the gradient of the maximum.
     winners: OnceLock<Vec<u32>>,
 }
 

@@ -240,7 +240,7 @@ impl Lexicon {
         Cow::Borrowed(&all[..all.len().min(MAX_POSTINGS)])
     }
 
-    /// MatchKind telling a word is: 1 for a word of one name, near 0 for a word of all.
+    /// How telling a word is: 1 for a word of one name, near 0 for a word of all.
     pub(crate) fn rarity(&self, word: &str) -> f32 {
         let names = self.late.as_ref().map_or(self.lengths.len(), |l| l.names);
         let names = names.max(2) as f32;

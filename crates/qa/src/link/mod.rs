@@ -50,11 +50,11 @@ pub struct Candidate {
     pub entity: EntityId,
     /// Between 0 and 1.
     pub score: f32,
-    /// MatchKind the name was recognised.
+    /// How the name was recognised.
     pub how: MatchKind,
 }
 
-/// MatchKind a name was recognised, the surest first.
+/// How a name was recognised, the surest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MatchKind {

@@ -1,4 +1,4 @@
-//! MatchKind sure it is that words mean an entity.
+//! How sure it is that words mean an entity.
 //!
 //! ```text
 //! score(m, e) = strength(m) · quality(m, e) · (1 − a − b + a·popularity(e) + b·fit(q, e))
@@ -39,7 +39,7 @@ pub(super) struct Found {
     pub(super) quality: f32,
 }
 
-/// MatchKind much a whole name, recognised so, is worth.
+/// How much a whole name, recognised so, is worth.
 pub(super) fn quality(how: MatchKind) -> f32 {
     match how {
         MatchKind::Given | MatchKind::Alias | MatchKind::Exact => 1.0,
@@ -50,7 +50,7 @@ pub(super) fn quality(how: MatchKind) -> f32 {
     }
 }
 
-/// MatchKind much a share of the words of a name is worth.
+/// How much a share of the words of a name is worth.
 pub(super) fn partial_quality(share: f32) -> f32 {
     0.3 + 0.5 * share
 }

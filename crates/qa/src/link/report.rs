@@ -39,7 +39,7 @@ pub struct CandidateReport {
     pub id: String,
     /// Between 0 and 1.
     pub score: f32,
-    /// MatchKind the name was recognised.
+    /// How the name was recognised.
     pub how: MatchKind,
     /// Triples that it is head or tail of.
     pub triples: usize,

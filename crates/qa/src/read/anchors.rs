@@ -10,7 +10,7 @@ use super::arena::{Measure, Node, Ranked};
 use super::chart::{Anchor, Cat, Search, sorted};
 use super::features::Feature as F;
 use super::lang::Op;
-use super::schema::{Class, ClassIx, Kind, entity_kind};
+use super::schema::{Class, ClassIx, Kind, Relation, entity_kind};
 use super::unnamed::is_doubtful;
 use crate::error::Result;
 use crate::link::Link;
@@ -229,10 +229,41 @@ impl Search<'_> {
                 Kind::Number | Kind::Time => own.push((F::name_number, 1.0)),
             }
             self.prominent(&entities, slots, named.words, &own, found)?;
+            if !capital && !is_quoted && matches!(kind, Kind::Thing | Kind::Text) {
+                self.of_kind(&entities, slots, named.words, &own, found)?;
+            }
             let node = self.arena.add(Node::Ents(sorted(entities)))?;
             found.push(Anchor {
                 slots,
                 words: named.words,
+                cat: Cat::set(node),
+                own,
+            });
+        }
+        Ok(())
+    }
+
+    /// The things of which a name in small letters says what they are: `herbs`.
+    fn of_kind(
+        &mut self,
+        entities: &[EntityId],
+        slots: (usize, usize),
+        words: (usize, usize),
+        own: &[(F, f32)],
+        found: &mut Vec<Anchor>,
+    ) -> Result<()> {
+        for ((relation, forward), _) in self.steps_around(entities)? {
+            let stems = &self.schema.relation(relation).stems;
+            if forward || !stems.iter().any(|s| self.lang.kinds.contains(s)) {
+                continue;
+            }
+            let kind = self.arena.add(Node::Ents(sorted(entities.to_vec())))?;
+            let node = self.arena.add(Node::Join((relation, false), kind))?;
+            let mut own = own.to_vec();
+            own.push((F::join_s_none_against, 1.0));
+            found.push(Anchor {
+                slots,
+                words,
                 cat: Cat::set(node),
                 own,
             });
@@ -419,6 +450,15 @@ impl Search<'_> {
             if word.is_silent || found.iter().any(known) {
                 continue;
             }
+            for relation in self.measures_of_superlative(&word.lower) {
+                let by = Measure::of(relation);
+                found.push(Anchor {
+                    slots: (slot, slot + 1),
+                    words: (at, at + 1),
+                    cat: Cat::Top(true, by, Ranked::Nth(1)),
+                    own: vec![(F::top_relation, 1.0)],
+                });
+            }
             for (class, cosine) in self.near.classes(&word.lower)? {
                 let node = self.arena.add(Node::Class(class))?;
                 found.push(Anchor {
@@ -447,6 +487,21 @@ impl Search<'_> {
             }
         }
         Ok(())
+    }
+
+    /// The measures that are called after the adjective of a superlative that no degree names:
+    /// `cleanliness` for `cleanest`.
+    fn measures_of_superlative(&self, word: &str) -> Vec<RelationId> {
+        let Some(adjective) = self.lang.adjective(word) else {
+            return Vec::new();
+        };
+        let is_called = |of: &Relation| of.words.iter().any(|w| w.starts_with(adjective));
+        (0..)
+            .zip(&self.schema.relations)
+            .filter(|(_, of)| of.kind.is_measure() && is_called(of))
+            .map(|(id, _)| RelationId(id))
+            .filter(|id| self.is_within_reach(*id))
+            .collect()
     }
 
     /// `year`, `the highest point`: all that the relation leads to.

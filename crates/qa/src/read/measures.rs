@@ -38,6 +38,18 @@ impl Search<'_> {
                 found.push((relation, rank));
             }
         }
+        if found.is_empty() && self.lang.timed[degree as usize] {
+            // `older`, where all that is known is when it was planted
+            for id in 0..self.schema.relations.len() {
+                let relation = RelationId(id as u32);
+                let of = self.schema.relation(relation);
+                let is_event = of.words.iter().any(|w| self.lang.is_participle(w));
+                let is_timed = of.is_time(self.lang) || of.kind == Kind::Number && is_event;
+                if is_timed && self.has(node, relation)? {
+                    found.push((relation, measures.len() as f32));
+                }
+            }
+        }
         found.sort_by(|a, b| a.1.total_cmp(&b.1));
         found.truncate(MEASURES);
         Ok(found)

@@ -146,6 +146,10 @@ impl Search<'_> {
                 // `which is longer, the Rhine or the Elbe`
                 self.superlative(Op::Best(greater, degree), Ranked::Nth(1), other, made)?;
             }
+            (Op::More(greater, degree), Cat::Set { node, .. }) if self.is_pair(*node)? => {
+                // `the younger snow leopard`
+                self.superlative(Op::Best(greater, degree), Ranked::Nth(1), other, made)?;
+            }
             (
                 Op::More(greater, degree),
                 Cat::Number(than)
@@ -239,6 +243,12 @@ impl Search<'_> {
                 }
             }
             (Op::Share, Cat::Relation(r)) => made.push((Cat::Sharing(*r), Vec::new())),
+            (Op::Ordinal(n), Cat::Relation(r)) if self.schema.relation(*r).kind == Kind::Number => {
+                // `the rooms on the second floor`
+                let number = self.arena.add(Node::Const(f64::from(n).to_bits()))?;
+                let cat = Cat::Filter(Measure::of(*r), Comparison::Equal, number);
+                made.push((cat, vec![(F::ordinal, 1.0)]));
+            }
             (Op::Order(first), Cat::Relation(r)) => {
                 made.push((Cat::Ordered(Some(Measure::of(*r)), first), Vec::new()));
             }
@@ -291,6 +301,17 @@ impl Search<'_> {
         Ok(())
     }
 
+    /// Whether a set has two members, and the question does not say what they are compared with.
+    fn is_pair(&mut self, node: Id) -> Result<bool> {
+        if self.words.all.iter().any(|w| self.lang.is_than(&w.lower)) || self.is_named(node) {
+            return Ok(false);
+        }
+        match self.arena.node(node) {
+            Node::Class(class) => Ok(self.schema.classes[*class as usize].instances == 2),
+            _ => Ok((self.arena.members(node)?).is_some_and(|all| all.len() == 2)),
+        }
+    }
+
     /// Whether the question is where something happens, and a set is what it happens in: not for
     /// `where is` without a verb, which asks for the place of the thing itself.
     fn says_where(&self, node: Id) -> bool {
@@ -337,7 +358,9 @@ impl Search<'_> {
             (Op::Compare(is @ (Comparison::AtLeast | Comparison::AtMost)), Cat::Number(n)) => {
                 made.push((Cat::Than(is, *n), Vec::new()));
             }
-            (Op::More(greater, degree), Cat::Set { node, .. }) if self.is_choice(*node) => {
+            (Op::More(greater, degree), Cat::Set { node, .. })
+                if self.is_choice(*node) || self.is_pair(*node)? =>
+            {
                 let best = Op::Best(greater, degree);
                 self.superlative(best, Ranked::Nth(1), before, made)?;
             }

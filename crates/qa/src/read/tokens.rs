@@ -78,6 +78,12 @@ impl Words {
             }
         }
         phrases.retain(|p: &Phrase| !words.refers(p.from, p.to));
+        for at in 1..words.all.len() {
+            if lang.is_particle(&words.all[at - 1].stem, &words.all[at].lower) {
+                phrases.retain(|p| !(p.from..p.to).contains(&at));
+                words.all[at].is_silent = true;
+            }
+        }
         for &(from, _) in referring {
             if let Some(word) = words.all.get_mut(from) {
                 word.is_silent = false;

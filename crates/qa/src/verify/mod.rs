@@ -465,7 +465,7 @@ mod tests {
     #[test]
     fn tampering_is_noticed() {
         let graph = toy::graph();
-        let similarity = PipelineConfig::of_method("similarity").unwrap();
+        let similarity = PipelineConfig::of(crate::Method::Similarity);
         let question = Question::new("Who is the mascot of the San Francisco Giants?");
         let mut answer = (similarity.build().unwrap())
             .answer(&question, &graph, &mut ())

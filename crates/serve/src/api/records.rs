@@ -6,23 +6,25 @@ use axum::extract::{Path, Request, State};
 use axum::http::Uri;
 use axum::response::Response;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use wherefore::Question;
 
 use super::{in_range, json_bytes, read_json, read_query, to_json};
-use crate::app::App;
+use crate::app::{App, Work};
 use crate::config::Scope;
 use crate::error::Result;
 use crate::feedback::Opinion;
 use crate::keys::Access;
+use crate::pool::Wanted;
 use crate::problem::Problem;
-use crate::runs::Filter;
+use crate::runs::{Filter, Runs, Verdict, Visible};
 
 const MOST_QUESTIONS: usize = 500;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Listed {
+    only: Option<Verdict>,
     outcome: Option<String>,
     text: Option<String>,
     #[serde(default)]
@@ -45,20 +47,34 @@ pub(super) async fn feedback(
     Ok(json_bytes(app.look(job).await?))
 }
 
+/// What runs say, of those that whoever asks may see. A large one takes seconds to read: that is
+/// no work for the threads of look-ups.
+async fn read_runs(
+    app: &Arc<App>,
+    read: impl FnOnce(&Runs, &Visible) -> Result<Value, Problem> + Send + 'static,
+) -> Result<Response, Problem> {
+    let access = Access::current();
+    let job = move |app: &App, _: &Wanted| {
+        let mut graphs = app.engine.identities();
+        graphs.retain(|(_, graph)| access.check(Scope::Ask, graph).is_ok());
+        let visible = Visible {
+            graphs: graphs.into_iter().collect(),
+            others: access.is_unlimited(),
+        };
+        Ok(to_json(&read(&app.runs, &visible)?))
+    };
+    Ok(json_bytes(app.run(Work::Ask, job).await?))
+}
+
 pub(super) async fn runs(State(app): State<Arc<App>>) -> Result<Response, Problem> {
-    // a run may be of any graph
-    Access::current().check_unlimited()?;
-    let job = |app: &App| Ok(to_json(&json!({ "runs": app.runs.list() })));
-    Ok(json_bytes(app.look(job).await?))
+    read_runs(&app, |runs, visible| runs.list(visible)).await
 }
 
 pub(super) async fn run(
     State(app): State<Arc<App>>,
     Path(run): Path<String>,
 ) -> Result<Response, Problem> {
-    Access::current().check_unlimited()?;
-    let job = move |app: &App| Ok(to_json(&app.runs.describe(&run)?));
-    Ok(json_bytes(app.look(job).await?))
+    read_runs(&app, move |runs, visible| runs.describe(&run, visible)).await
 }
 
 pub(super) async fn questions(
@@ -66,29 +82,32 @@ pub(super) async fn questions(
     Path(run): Path<String>,
     uri: Uri,
 ) -> Result<Response, Problem> {
-    Access::current().check_unlimited()?;
     let query: Listed = read_query(&uri)?;
     let filter = Filter {
         limit: in_range("limit", query.limit, 50, MOST_QUESTIONS)?,
         offset: query.offset,
+        only: query.only,
         outcome: query.outcome.filter(|outcome| !outcome.is_empty()),
         text: query.text,
     };
-    let job = move |app: &App| Ok(to_json(&app.runs.questions(&run, &filter)?));
-    Ok(json_bytes(app.look(job).await?))
+    read_runs(&app, move |runs, visible| {
+        runs.questions(&run, &filter, visible)
+    })
+    .await
 }
 
 pub(super) async fn question(
     State(app): State<Arc<App>>,
     Path((run, index)): Path<(String, String)>,
 ) -> Result<Response, Problem> {
-    Access::current().check_unlimited()?;
     let number = index.parse().map_err(|_| {
         Problem::bad_request(
             "bad-value",
             "a question of a run goes by its number, from 0",
         )
     })?;
-    let job = move |app: &App| Ok(to_json(&app.runs.question(&run, number)?));
-    Ok(json_bytes(app.look(job).await?))
+    read_runs(&app, move |runs, visible| {
+        runs.question(&run, number, visible)
+    })
+    .await
 }

@@ -244,6 +244,21 @@ impl Engine {
         graphs.values().cloned().collect()
     }
 
+    /// The identities of all graphs, with their changes and without, each with the graph's name.
+    pub(crate) fn identities(&self) -> Vec<(String, String)> {
+        let mut known = Vec::new();
+        for served in self.graphs() {
+            // a damaged graph is told by whoever reads it
+            let Ok(current) = served.current() else {
+                continue;
+            };
+            let files = current.store().map(Store::checksum);
+            let both = current.identity().into_iter().chain(files);
+            known.extend(both.map(|identity| (identity.to_owned(), served.name.clone())));
+        }
+        known
+    }
+
     /// All methods by name.
     pub(crate) fn methods(&self) -> impl Iterator<Item = (&str, &Method)> {
         self.methods.iter().map(|(name, m)| (name.as_str(), m))
@@ -439,7 +454,12 @@ fn some_entity(graph: &dyn Graph) -> Result<Option<graph::EntityId>, Problem> {
 
 /// The beginning of a text that somebody sent, for a message about it.
 pub(crate) fn clipped(text: &str) -> String {
-    match text.char_indices().nth(80) {
+    cut(text, 80)
+}
+
+/// The first letters of a text.
+pub(crate) fn cut(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }

@@ -385,6 +385,7 @@ async function replay(name, index) {
   $("replay").hidden = false;
   $("replay").replaceChildren("Replayed from ", el("a", { href: address({ run: name }) }, name),
     `, question ${index}, ${answer.outcome ?? ""}. Expected: ${short(names.slice(0, 12).join(", "), 1000) || "–"}. `,
+    el("a", { href: address({ q: answer.question, graph: found.graph }) }, "Ask it now"), " ",
     el("a", { href: address({ run: name, i: Number(index) + 1 }) }, "next →"));
   showAnswer(answer, names);
 }

@@ -35,6 +35,7 @@ export function saveButtons(name, columns, rows) {
 
 // `rows` are lists of cells: texts, numbers, or lists of them. `by` is the column that is sorted by
 // at first, `classOf(row, column)` the class of a cell, `link(row, column)` where its text leads,
+// `show(cell, column, row)` the text if it is not the cell itself,
 // `onrow(row or null)` is told which row the pointer or the focus is on.
 export function dataTable({ columns, rows, title, by = null, isDown = false, classOf = () => "", link = () => null, show = text, onrow = null }) {
   const place = el("div", { class: "scroll", tabIndex: 0, role: "region", "aria-label": title });
@@ -43,7 +44,7 @@ export function dataTable({ columns, rows, title, by = null, isDown = false, cla
     return given.length > 0 && given.every((cell) => numberOf(cell) !== null);
   });
   const cellOf = (row, i) => {
-    const words = show(row[i], i);
+    const words = show(row[i], i, row);
     const to = link(row, i);
     const content = words === "" ? "" : label(words);
     return el("td", { class: `${isNumber[i] ? "n " : ""}${classOf(row, i)}`.trim() }, to && words !== "" ? el("a", { href: to }, content) : content);

@@ -11,6 +11,7 @@ from playwright.sync_api import expect, sync_playwright
 
 AXE = Path(sys.executable).parent.parent / "node_modules" / "axe-core" / "axe.min.js"
 BORN = "Where was the coach of the San Francisco Giants born?"
+LINES = "#runs [aria-label='Questions of the run'] tbody tr"
 
 
 def fill_of(page, selector):
@@ -435,6 +436,105 @@ def check_load(page, address, folder, shots):
         expect(page.locator("#load-file")).to_contain_text("Loaded people", timeout=30000)
 
 
+def run_by_hand(folder):
+    """A run as `wherefore eval` writes it, over the graph `large`, and one that is damaged."""
+    run, damaged = folder / "runs" / "by-hand", folder / "runs" / "damaged"
+    run.mkdir()
+    damaged.mkdir()
+    (damaged / "run.json").write_text("{")
+    texts = ["What does The Grand Exhibition show?", "ירושלים", "<script>window.broken=1</script><img src=x onerror=\"window.broken=1\">", "endless" * 300]
+    ends = [("right", {"status": "answered", "answers": [entity(texts[2])]}), ("not-chosen", {"status": "answered", "answers": [entity(texts[3])]}),
+            ("not-linked", {"status": "abstained", "reason": "…", "refusal": "words-not-used", "answers": []})]
+    asked = [(f"q{i}", texts[i % 4], *ends[i % 3]) for i in range(120)]
+    answers = [{"id": name, "subgraph": [3, 2], "outcome": outcome, "f1": float(outcome == "right"), "question": text, **end, "evidence": [], "links": [],
+                "timings_ms": {"total": 1.5}, "llm": {"calls": 0, "prompt_tokens": 0, "completion_tokens": 0}} for name, text, outcome, end in asked]
+    questions = [{"id": name, "question": text, "topics": [], "answers": [texts[2], {"name": "Painting", "aliases": ["P1"]}]} for name, text, *_ in asked]
+    for name, lines in [("answers", answers), ("questions", questions)]:
+        (run / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    graph = json.loads((folder / "large" / "graph.json").read_text())["checksum"]
+    estimate = {"value": 0.5, "interval": [0.4, 0.6], "questions": 120}
+    metrics = {"counts": {"questions": 120, "scored": 120, "without_gold": 0, "unanswered": 40, "missing": 0}, "topics": "linked",
+               "overall": {"questions": 120, "metrics": {"lenient.hit@1": estimate, "lenient.f1": estimate}}, "by_hops": {}, "by_kind": {},
+               "cost": {"latency_ms": {}, "llm": {"calls": 0}}, "bootstrap": {"resamples": 1000, "seed": 0, "level": 0.95}}
+    (run / "metrics.json").write_text(json.dumps(metrics))
+    about = {"version": "0.1.0", "config": {"retrieve": {"kind": "read"}}, "models": {}, "graph": graph, "seed": 0, "topics": "linked", "ks": [50],
+             "questions": [name for name, *_ in asked]}
+    (run / "run.json").write_text(json.dumps(about))
+    return texts
+
+
+def check_runs(page, address, folder, shots):
+    """Runs sorted, filtered, page by page; their questions asked again, and saved answers shown."""
+    texts = run_by_hand(folder)
+    page.goto(f"{address}/?runs")
+    runs = page.locator("#runs tbody tr")
+    expect(runs).to_have_count(3)
+    expect(runs.filter(has_text="damaged")).to_contain_text("`run.json` cannot be read")
+    for words in ["large", "read", "120", "0.500 [0.400, 0.600]", "finished"]:
+        expect(runs.filter(has_text="by-hand")).to_contain_text(words)
+    page.click("#runs th button >> nth=0")
+    expect(runs.first).to_contain_text("by-hand")
+    page.keyboard.press("Enter")
+    expect(runs.first).to_contain_text("walk")
+    page.screenshot(path=shots / "runs.png")
+
+    page.click("#runs a >> text=by-hand")
+    lines, whole = page.locator(LINES), page.locator("#runs")
+    expect(lines).to_have_count(50)
+    expect(whole).to_contain_text("Hit@1 0.500 [0.400, 0.600]")
+    expect(whole).to_contain_text("1 to 50 of 120")
+    page.click("#runs a >> text=later")
+    expect(whole).to_contain_text("51 to 100 of 120")
+    page.click("#runs .filters button >> text=Wrong")
+    expect(lines).to_have_count(40)
+    expect(page.locator("#runs .filters [aria-pressed=true]")).to_have_text("Wrong 40")
+    page.fill("#runs input[type=search]", texts[1])
+    page.press("#runs input[type=search]", "Enter")
+    expect(lines).to_have_count(10)
+    direction = page.evaluate("getComputedStyle([...document.querySelectorAll('#runs td bdi')].find(e => e.textContent === 'ירושלים')).direction")
+    assert direction == "rtl", direction
+    page.goto(f"{address}/?run=by-hand")
+    page.select_option("#runs select[name=outcome]", "not-linked")
+    page.click("#runs [type=submit]")
+    expect(lines).to_have_count(40)
+    expect(lines.first).to_contain_text("words not used")
+
+    for width in [375, 768, 1280]:
+        page.set_viewport_size({"width": width, "height": 900})
+        page.goto(f"{address}/?runs")
+        page.wait_for_selector("#runs tbody tr")
+        no_overflow(page)
+        page.goto(f"{address}/?run=by-hand")
+        page.wait_for_selector(LINES)
+        page.click("#runs summary")
+        no_overflow(page)
+        page.screenshot(path=shots / f"run-{width}.png")
+        accessible(page, "run")
+    page.set_viewport_size({"width": 1200, "height": 1250})
+    assert page.evaluate("window.broken") is None
+    assert page.evaluate("document.querySelectorAll('main script, main img').length") == 0
+
+    sent = []
+    answer = {"question": texts[0], "status": "answered", "answers": [entity("Painting number 000")], "evidence": [], "links": [], "timings_ms": {}}
+
+    def fulfil(route):
+        sent.append(route.request.post_data_json)
+        route.fulfill(content_type="text/event-stream", body=body_of(answer))
+    page.route("**/v1/ask", fulfil)
+    lines.first.locator("a").first.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#answers li")).to_contain_text("Painting number 000")
+    assert (sent[0]["question"], sent[0]["graph"]) == (texts[0], "large"), sent
+    page.unroute("**/v1/ask")
+    page.go_back()
+    expect(lines).to_have_count(50)
+    lines.first.locator("a").nth(1).click()
+    expect(page.locator("#replay")).to_contain_text("Replayed from by-hand, question 0, right")
+    assert "graph=large" in page.locator("#replay a >> text=Ask it now").get_attribute("href")
+    page.goto(f"{address}/?run=damaged")
+    expect(page.locator("#runs .lost")).to_contain_text("`run.json` cannot be read")
+
+
 def check_labels(page, address, shots):
     """Long, right-to-left and hostile labels do not break the page."""
     long, hebrew, script = "endless" * 1500, "ירושלים", '<script>window.broken=1</script><img src=x onerror="window.broken=1">'
@@ -483,7 +583,7 @@ def check_axe(page, address):
         "answer": (f"/?graph=toy&q={quote(BORN)}", "#answers li"),
         "no answer": ("/?graph=toy&q=Who+wrote+Hamlet%3F", "#refusal:not([hidden])"),
         "schema": ("/?schema=&graph=toy", ".things li"), "entity": ("/?entity=Lou+Seal&graph=toy", "#page .facts dt"),
-        "runs": ("/?runs", "#runs table"), "run": ("/?run=walk", "#runs .rows li"), "docs": ("/docs", "details"),
+        "runs": ("/?runs", "#runs table"), "run": ("/?run=by-hand", LINES), "docs": ("/docs", "details"),
     }
     for scheme in ["light", "dark"]:
         page.emulate_media(color_scheme=scheme)
@@ -629,10 +729,9 @@ def check(address, chromium, folder):
         # runs
         page.click("#nav-runs")
         page.click("#runs a >> text=walk")
-        page.wait_for_selector("#runs .rows li")
-        assert page.locator("#runs .rows li").count() == 2
+        expect(page.locator(LINES)).to_have_count(2)
         page.screenshot(path=shots / "run.png")
-        page.click("#runs .rows a >> nth=0")
+        page.locator(LINES).first.locator("a").nth(1).click()
         expect(page.locator("#replay")).to_contain_text("Expected: Lou Seal")
         expect(page.locator("#answers li").first).to_contain_text("Lou Seal")
         page.screenshot(path=shots / "replay.png")
@@ -715,6 +814,7 @@ def check(address, chromium, folder):
         check_past(page, address)
         check_follow(page, address, shots)
         check_load(page, address, folder, shots)
+        check_runs(page, address, folder, shots)
         check_labels(page, address, shots)
         check_motion(page, address)
         check_axe(page, address)

@@ -25,9 +25,9 @@ use wherefore::retrieve::gnn2r::ANSWERING;
 use wherefore::retrieve::network::NEIGHBOURHOOD;
 use wherefore::retrieve::relation_texts_to_states;
 
-use super::trainer::{Trainer, TrainingTask, batches, begun, best};
 use super::examples::{Example, HEAD, TAIL};
-use super::{Epoch, Dataset, Progress, Task, topic_flags, work_folder};
+use super::trainer::{Trainer, TrainingTask, batches, begun, best};
+use super::{Dataset, Epoch, Progress, Task, topic_flags, work_folder};
 use crate::error::{Error, Result};
 
 pub use config::{Ablation, Gnn2rTrainConfig, Grid, Robustness, SentenceTraining};

@@ -33,7 +33,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use wherefore::graph::Graph;
-use wherefore::model::checkpoint::{self, Description, Checkpointable};
+use wherefore::model::checkpoint::{self, Checkpointable, Description};
 use wherefore::model::gnn2r::sentence::{
     SentenceEncoder, SentenceNetwork, SentenceReader, Sizes, Triplet, triplet_loss,
 };
@@ -49,7 +49,7 @@ use crate::error::Result;
 use crate::questions::resolve;
 use crate::supervise::votes;
 use crate::train::trainer::{Trainer, TrainingTask, batches};
-use crate::train::{Epoch, Dataset, Progress, Task};
+use crate::train::{Dataset, Epoch, Progress, Task};
 
 /// Wrong sentences of a question that are kept to draw from.
 ///
@@ -415,7 +415,11 @@ struct Common<'a> {
 }
 
 impl Common<'_> {
-    fn description<N: Checkpointable>(&self, sizes: N::Sizes, encoder: &str) -> Description<N::Sizes> {
+    fn description<N: Checkpointable>(
+        &self,
+        sizes: N::Sizes,
+        encoder: &str,
+    ) -> Description<N::Sizes> {
         let mut description = Description::of::<N>(sizes, encoder, self.config.seed);
         let notes = &mut description.training;
         notes.insert("config".into(), json!(self.config));

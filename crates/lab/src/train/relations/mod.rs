@@ -28,9 +28,9 @@ use wherefore::model::tensor::{Device, Tensor};
 use wherefore::model::{Embeddings, Encoder, Random, encode};
 
 use super::config::Settings;
-use super::trainer::{Trainer, TrainingTask, batches, begun, best, check_schedule};
 use super::relation_pairs::{PairTrainConfig, RankedPairs, pairs};
 use super::relation_tuning::{TuneConfig, tuned};
+use super::trainer::{Trainer, TrainingTask, batches, begun, best, check_schedule};
 use super::{Epoch, Progress, Task, work_folder};
 use crate::error::{Error, Result};
 use crate::forms::gold_form;

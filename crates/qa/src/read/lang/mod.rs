@@ -8,6 +8,9 @@ use serde::Deserialize;
 use crate::logic::{Aggregate, Comparison};
 use crate::words::stem;
 
+/// Letters that an adjective has at the least, to be found at the beginning of another word.
+const LEAST_ADJECTIVE: usize = 4;
+
 /// The file as it is written.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -24,6 +27,9 @@ struct File {
     years: Vec<String>,
     ages: Vec<String>,
     values: Vec<String>,
+    kinds: Vec<String>,
+    than: Vec<String>,
+    particles: Vec<String>,
     yes_no: Vec<String>,
     asking: Vec<String>,
     picking: Vec<String>,
@@ -146,6 +152,9 @@ struct Degree {
     less: Vec<String>,
     how: Vec<String>,
     measures: Vec<String>,
+    /// Whether any time that something has may be meant.
+    #[serde(default)]
+    times: bool,
 }
 
 #[derive(Deserialize)]
@@ -259,11 +268,18 @@ pub(super) struct Lang {
     /// What relations to ages are called.
     pub(super) ages: HashSet<String>,
     pub(super) values: HashSet<String>,
+    /// Stems of relations that say what a thing is.
+    pub(super) kinds: HashSet<String>,
+    than: HashSet<String>,
+    /// Verbs, by their stems, each with a word that belongs to it: `look after`.
+    particles: HashSet<(String, String)>,
     pub(super) follow: FollowWords,
     /// Phrases by their first word.
     phrases: HashMap<String, Vec<(Vec<String>, Op)>>,
     /// Stems of what each degree measures.
     pub(super) measures: Vec<Vec<String>>,
+    /// Degrees that any time may be meant by.
+    pub(super) timed: Vec<bool>,
     groups: HashMap<String, Vec<u16>>,
     /// The steps that one word means, by its stem.
     chains: HashMap<String, Vec<String>>,
@@ -328,9 +344,16 @@ impl Lang {
             years: file.years.iter().map(|w| stem(w).into_owned()).collect(),
             ages: file.ages.iter().map(|w| stem(w).into_owned()).collect(),
             values: file.values.iter().map(|w| stem(w).into_owned()).collect(),
+            kinds: file.kinds.iter().map(|w| stem(w).into_owned()).collect(),
+            than: file.than.into_iter().collect(),
+            particles: (file.particles.iter())
+                .filter_map(|words| words.split_once(' '))
+                .map(|(verb, particle)| (stem(verb).into_owned(), particle.to_owned()))
+                .collect(),
             follow: file.follow,
             phrases: HashMap::new(),
             measures: Vec::new(),
+            timed: Vec::new(),
             groups: HashMap::new(),
             chains: HashMap::new(),
             numbers: file.numbers,
@@ -399,6 +422,7 @@ impl Lang {
             lang.say(&how, Op::How(n));
             let stems = degree.measures.iter().map(|m| stem(m).into_owned());
             lang.measures.push(stems.collect());
+            lang.timed.push(degree.times);
         }
         for Chain { words, steps } in file.chains {
             let steps: Vec<String> = steps.iter().map(|s| stem(s).into_owned()).collect();
@@ -442,6 +466,21 @@ impl Lang {
             && !self.no_superlatives.contains(word)
     }
 
+    /// What the words for its quality begin with, if a word is a superlative by its form: `salt` of
+    /// `saltiest`, `big` of `biggest`.
+    pub(super) fn adjective<'w>(&self, word: &'w str) -> Option<&'w str> {
+        if !self.is_superlative(word) {
+            return None;
+        }
+        let rest = word.strip_suffix(self.superlative_end.as_str())?;
+        let shorter = rest.strip_suffix('i').or_else(|| {
+            let mut last = rest.chars().rev();
+            let last = last.next().filter(|c| Some(*c) == last.next())?;
+            rest.strip_suffix(last)
+        });
+        Some(shorter.unwrap_or(rest)).filter(|adjective| adjective.len() >= LEAST_ADJECTIVE)
+    }
+
     /// Whether two words ask for an amount.
     pub(super) fn is_amount(&self, words: [&str; 2]) -> bool {
         self.amount.contains(&words.join(" "))
@@ -471,6 +510,16 @@ impl Lang {
     pub(super) fn is_participle(&self, word: &str) -> bool {
         let ends = |end: &String| word.len() > end.len() + 2 && word.ends_with(end.as_str());
         self.participle_ends.iter().any(ends) || self.participles.contains(word)
+    }
+
+    /// Whether a word says what is compared with: `than`.
+    pub(super) fn is_than(&self, word: &str) -> bool {
+        self.than.contains(word)
+    }
+
+    /// Whether a word belongs to the verb before it, by that one's stem: `look after`.
+    pub(super) fn is_particle(&self, verb: &str, word: &str) -> bool {
+        self.particles.contains(&(verb.to_owned(), word.to_owned()))
     }
 
     /// Whether a word says what something is: `is`.
@@ -555,6 +604,10 @@ mod tests {
             .filter(|w| lang.is_superlative(w))
             .collect();
         assert_eq!(found, ["steepest", "busiest"]);
+        let adjectives = ["steepest", "saltiest", "dimmest", "forest", "oldest"];
+        let adjectives = adjectives.map(|word| lang.adjective(word));
+        let expected = [Some("steep"), Some("salt"), None, None, None];
+        assert_eq!(adjectives, expected, "short ones begin too many words");
     }
 
     #[test]
