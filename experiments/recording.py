@@ -18,6 +18,7 @@ from pathlib import Path
 COLUMNS, ROWS = 92, 30
 LINE, CHARACTER, FONT = 18, 8.0, 13.3
 SECONDS_A_KEY = 0.045
+NO_BREAK = "\u00a0"  # plain ones are lost at the beginning of a piece
 # a comment, or a command and the seconds that its output stays
 SCRIPT = [
     ("# a graph of the world is compiled in: ask", 0),
@@ -66,7 +67,22 @@ def output_of(command, folder, program):
     text = read.decode(errors="replace").replace("\r\n", "\n")
     # bars draw over themselves: the last state of a line counts
     lines = [line.rsplit("\r", 1)[-1] for line in text.split("\n")]
-    return [line for line in (re.sub(r"\x1b\[[0-9;?]*[A-LN-Za-ln-z]", "", line) for line in lines)]
+    lines = (re.sub(r"\x1b\[[0-9;?]*[A-LN-Za-ln-z]", "", line) for line in lines)
+    return [part for line in lines for part in wrapped(line)]
+
+
+def wrapped(line):
+    """A line as the terminal breaks it; styles go on in the next one."""
+    parts, used, style = [""], 0, ""
+    for piece in re.findall(r"\x1b\[[0-9;]*m|.", line):
+        if piece.startswith("\x1b"):
+            style = "" if piece == "\x1b[0m" else style + piece
+        elif used == COLUMNS:
+            parts.append(style)
+            used = 0
+        parts[-1] += piece
+        used += not piece.startswith("\x1b")
+    return parts
 
 
 def spans(line):
@@ -131,7 +147,7 @@ def main():
         text, used = "", 0
         for style, piece in spans(line):
             attributes = "".join(f' {name}="{value}"' for name, value in style.items())
-            text += f'<tspan x="{used * CHARACTER:.0f}"{attributes}>{escape(piece)}</tspan>'
+            text += f'<tspan x="{used * CHARACTER:.0f}"{attributes}>{escape(piece).replace(" ", NO_BREAK)}</tspan>'
             used += len(piece)
         if not text:
             continue

@@ -154,7 +154,7 @@ fn prepared() -> tempfile::TempDir {
     let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
     write("kb.txt", FILMS);
     let zoo = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/zoo.sqlite");
-    fs::copy(zoo, folder.join("zoo.sqlite")).unwrap();
+    fs::copy(zoo, folder.path().join("zoo.sqlite")).unwrap();
     write("qa_test.txt", ASKED);
     write("served.nt", SERVED);
     let line = |(contains, text): (&str, &str)| {

@@ -55,7 +55,7 @@ fn tables_and_json_of_things_become_the_same_graph() {
         ("books.json", "b"),
         ("books.jsonl", "c"),
     ] {
-        let named = ["--name-column", "title", "--split", ";"];
+        let named = ["--name-column", "title", "--split", ";", "--class", ""];
         let args = ["load", file, "--wide", "--out", graph, "--json"];
         let loaded = run(folder, &[&args[..], &named].concat());
         assert!(loaded.status.success(), "{loaded:?}");
@@ -96,6 +96,8 @@ fn mistakes_in_tables_of_things_are_told_with_their_lines() {
     ] {
         assert!(told.contains(line), "{told}");
     }
+    let quiet = run(folder, &["load", "a.csv", "--wide", "--quiet", "--out", "q"]);
+    assert!(quiet.stdout.is_empty() && quiet.stderr.is_empty(), "{quiet:?}");
     let (code, told) = load("b.csv", "name;age\nAda;36\nAlan;2;\n", &[]);
     assert_eq!(code, Some(2), "{told}");
     assert!(told.contains("names fewer than two columns"), "{told}");
@@ -111,7 +113,7 @@ fn mistakes_in_tables_of_things_are_told_with_their_lines() {
         &[],
     );
     assert_eq!(code, Some(2));
-    assert!(told.contains("line 2: it is no array of JSON"), "{told}");
+    assert!(told.contains("line 2: it is not a JSON array"), "{told}");
     let (code, told) = load(
         "e.json",
         "[{\"id\": 7, \"at\": {\"x\": 1}}, {\"id\": 8, \"n\": 1}]",

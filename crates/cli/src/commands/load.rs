@@ -83,7 +83,7 @@ pub(crate) fn run(args: &Load, output: &Output) -> anyhow::Result<Exit> {
     }
     if output.json {
         output.print_json(&Report::new(args.out.clone(), &report))?;
-    } else {
+    } else if !output.quiet {
         output.print(&written(args, &report, output))?;
     }
     Ok(Exit::Done)

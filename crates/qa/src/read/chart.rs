@@ -76,6 +76,8 @@ pub(super) enum Cat {
     Than(Comparison, Id),
     /// `more people than`.
     ThanRelation(Comparison, RelationId),
+    /// `more than Mila`, `before the mint`: what these have of the same.
+    ThanOf(Comparison, Id),
     /// `above the average age`.
     ThanAverage(Comparison, Aggregate, RelationId),
     /// `at least 3 rivers`.

@@ -17,6 +17,8 @@ use crate::logic::Aggregate;
 
 /// Measures that a superlative may mean.
 const MEASURES: usize = 4;
+/// The rank of a time that no measure names: as likely as a third measure.
+const TIMED: f32 = 2.0;
 
 impl Search<'_> {
     /// The relations that a degree may mean for some classes, the likeliest first.
@@ -46,7 +48,7 @@ impl Search<'_> {
                 let is_event = of.words.iter().any(|w| self.lang.is_participle(w));
                 let is_timed = of.is_time(self.lang) || of.kind == Kind::Number && is_event;
                 if is_timed && self.has(node, relation)? {
-                    found.push((relation, measures.len() as f32));
+                    found.push((relation, TIMED));
                 }
             }
         }

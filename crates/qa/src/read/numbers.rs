@@ -87,6 +87,18 @@ impl Search<'_> {
                     ));
                 }
             }
+            (Cat::Relation(r), Cat::ThanOf(is, of)) | (Cat::ThanOf(is, of), Cat::Relation(r)) => {
+                // `weigh more than Mila`, `planted before the mint`
+                if self.schema.relation(*r).kind.is_measure() && self.has(*of, *r)? {
+                    let by = Measure::of(*r);
+                    let value = Node::Of(Aggregate::Only, *of, by.clone());
+                    let value = self.arena.add(value)?;
+                    made.push((
+                        Cat::Filter(by, *is, value),
+                        vec![(F::compare_relation, 1.0)],
+                    ));
+                }
+            }
             (Cat::Relation(r), Cat::Number(n)) | (Cat::Number(n), Cat::Relation(r)) => {
                 let is_said = matches!(self.arena.node(*n), Node::Const(_));
                 if is_said && self.schema.relation(*r).kind.is_measure() {

@@ -135,6 +135,12 @@ impl Search<'_> {
             (Op::Compare(is), Cat::Relation(r)) => {
                 made.push((Cat::ThanRelation(is, *r), Vec::new()));
             }
+            (
+                Op::Compare(is @ (Comparison::Greater | Comparison::Less)),
+                Cat::Set {
+                    node, open: None, ..
+                },
+            ) if self.is_named(*node) => made.push((Cat::ThanOf(is, *node), Vec::new())),
             (Op::Compare(is), Cat::Aggregated(aggregate, r)) => {
                 made.push((Cat::ThanAverage(is, *aggregate, *r), Vec::new()));
             }
