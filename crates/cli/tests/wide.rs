@@ -96,8 +96,14 @@ fn mistakes_in_tables_of_things_are_told_with_their_lines() {
     ] {
         assert!(told.contains(line), "{told}");
     }
-    let quiet = run(folder, &["load", "a.csv", "--wide", "--quiet", "--out", "q"]);
-    assert!(quiet.stdout.is_empty() && quiet.stderr.is_empty(), "{quiet:?}");
+    let quiet = run(
+        folder,
+        &["load", "a.csv", "--wide", "--quiet", "--out", "q"],
+    );
+    assert!(
+        quiet.stdout.is_empty() && quiet.stderr.is_empty(),
+        "{quiet:?}"
+    );
     let (code, told) = load("b.csv", "name;age\nAda;36\nAlan;2;\n", &[]);
     assert_eq!(code, Some(2), "{told}");
     assert!(told.contains("names fewer than two columns"), "{told}");

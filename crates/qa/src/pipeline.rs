@@ -541,7 +541,12 @@ mod tests {
         for (method, text, stages, reason) in [
             (Method::Similarity, hamlet, 2, "no name in the question"),
             (Method::Read, hamlet, 3, "nothing in the question names"),
-            (Method::Read, "Do the San Francisco Giants knit?", 3, "`knit`"),
+            (
+                Method::Read,
+                "Do the San Francisco Giants knit?",
+                3,
+                "`knit`",
+            ),
         ] {
             let mut seen = Names::default();
             let answer = ask_by(method, text, &mut seen).unwrap();

@@ -209,10 +209,14 @@ impl Client {
         Ok(())
     }
 
+    /// The longest time that a request may take.
+    fn longest(&self, limit: Option<Duration>) -> Duration {
+        limit.map_or(self.total, |limit| limit.min(self.total))
+    }
+
     /// The deadline of a request that starts now.
     fn deadline(&self, limit: Option<Duration>) -> Result<Instant> {
-        let limit = limit.map_or(self.total, |limit| limit.min(self.total));
-        let deadline = Instant::now() + limit;
+        let deadline = Instant::now() + self.longest(limit);
         match &self.budget {
             Some(budget) if budget.deadline() <= Instant::now() => Err(self.late(budget)),
             Some(budget) => Ok(deadline.min(budget.deadline())),
@@ -373,8 +377,7 @@ impl Client {
                 }
                 Err(ureq::Error::Timeout(_)) => {
                     self.deadline(limit)?;
-                    let limit = limit.map_or(self.total, |limit| limit.min(self.total));
-                    let seconds = self.timeout.min(limit).as_secs_f64();
+                    let seconds = self.timeout.min(self.longest(limit)).as_secs_f64();
                     (
                         self.unreachable(&format!("no reply in {seconds:.1} s")),
                         None,

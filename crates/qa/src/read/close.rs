@@ -1,11 +1,18 @@
 //! Parts of the whole question as readings.
 
+use wherefore_graph::RelationId;
+
 use super::arena::{Id, Meaning, Measure, Node};
 use super::chart::{Cat, Item, Search, Weighed, sorted};
 use super::features::Feature as F;
 use super::lang::Op;
-use super::schema::Kind;
+use super::numbers::comparative;
+use super::schema::{ClassIx, Kind};
 use crate::error::Result;
+use crate::logic::Aggregate;
+
+/// Classes that a number may be compared with the members of, where no class is said.
+const LARGEST: usize = 8;
 
 impl Search<'_> {
     /// A part of the whole question as readings.
@@ -93,6 +100,31 @@ impl Search<'_> {
                     closed.push((node, vec![(F::subject_unsaid, 1.0)]));
                 }
             }
+            // `who is older than Ines`, `who is older than 60`
+            Cat::FilterDegree {
+                greater,
+                degree,
+                than,
+                is_number,
+            } if !self.is_yes_no => {
+                let is = comparative(*greater);
+                for (relation, rank) in self.degree_of_whoever(*degree, *than, *is_number)? {
+                    let by = Measure::of(relation);
+                    let Some(of) = self.whoever(&by)? else {
+                        continue;
+                    };
+                    let value = match is_number {
+                        true => *than,
+                        false => {
+                            let of = Node::Of(Aggregate::Only, *than, by.clone());
+                            self.arena.add(of)?
+                        }
+                    };
+                    let node = self.arena.filtered(of, by, is, value)?;
+                    let own = [F::subject_unsaid, F::compare_degree].map(|f| (f, 1.0));
+                    closed.push((node, [&own[..], &[(F::top_rank, rank)]].concat()));
+                }
+            }
             // `what is the average crew size`
             Cat::Aggregated(aggregate, relation) if !self.is_yes_no => {
                 let by = Measure::of(*relation);
@@ -136,6 +168,32 @@ impl Search<'_> {
             let said = [pair[0].lower.as_str(), pair[1].lower.as_str()];
             self.lang.operators(&said).contains(&(2, Op::Count))
         })
+    }
+
+    /// The relations that a degree may mean where nothing says of what: those of what is compared
+    /// with, for a number those of the largest classes.
+    fn degree_of_whoever(
+        &mut self,
+        degree: u8,
+        than: Id,
+        is_number: bool,
+    ) -> Result<Vec<(RelationId, f32)>> {
+        if !is_number {
+            return self.degree(degree, than);
+        }
+        let mut classes: Vec<ClassIx> = (0..self.schema.classes.len() as ClassIx).collect();
+        let size = |class: &ClassIx| self.schema.classes[*class as usize].instances;
+        classes.sort_by_key(|class| std::cmp::Reverse(size(class)));
+        let mut found: Vec<(RelationId, f32)> = Vec::new();
+        for &class in classes.iter().take(LARGEST) {
+            let node = self.arena.add(Node::Class(class))?;
+            for (relation, rank) in self.degree(degree, node)? {
+                if !found.iter().any(|(r, _)| *r == relation) {
+                    found.push((relation, rank));
+                }
+            }
+        }
+        Ok(found)
     }
 
     /// What may be meant by nothing but `who` or `what`: the things that are measured so.
