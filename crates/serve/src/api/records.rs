@@ -20,6 +20,8 @@ use crate::problem::Problem;
 use crate::runs::{Filter, Runs, Verdict, Visible};
 
 const MOST_QUESTIONS: usize = 500;
+/// Lines of a run that may be left out; no run has more.
+const MOST_OFFSET: usize = 1_000_000_000;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -83,6 +85,13 @@ pub(super) async fn questions(
     uri: Uri,
 ) -> Result<Response, Problem> {
     let query: Listed = read_query(&uri)?;
+    if query.offset > MOST_OFFSET {
+        let message = format!(
+            "`offset` is {}, but must be at most {MOST_OFFSET}",
+            query.offset
+        );
+        return Err(Problem::bad_request("bad-value", message));
+    }
     let filter = Filter {
         limit: in_range("limit", query.limit, 50, MOST_QUESTIONS)?,
         offset: query.offset,

@@ -451,7 +451,7 @@ def run_by_hand(folder):
     questions = [{"id": name, "question": text, "topics": [], "answers": [texts[2], {"name": "Painting", "aliases": ["P1"]}]} for name, text, *_ in asked]
     for name, lines in [("answers", answers), ("questions", questions)]:
         (run / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    graph = json.loads((folder / "large" / "graph.json").read_text())["checksum"]
+    graph = json.loads((folder / "large" / "graph.json").read_text())["manifest"]["checksum"]
     estimate = {"value": 0.5, "interval": [0.4, 0.6], "questions": 120}
     metrics = {"counts": {"questions": 120, "scored": 120, "without_gold": 0, "unanswered": 40, "missing": 0}, "topics": "linked",
                "overall": {"questions": 120, "metrics": {"lenient.hit@1": estimate, "lenient.f1": estimate}}, "by_hops": {}, "by_kind": {},
