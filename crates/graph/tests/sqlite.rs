@@ -1,5 +1,7 @@
 //! SQLite databases as graphs. `tests/sqlite/make.py` makes the databases.
 
+#![expect(clippy::unwrap_used, reason = "a test may fail")]
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};

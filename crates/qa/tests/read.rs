@@ -466,6 +466,12 @@ fn tables_have_columns_and_an_order() {
             &["Arda", "Borea", "Cania", "Delos", "Isla"],
             &["2", "1", "1", "1", "0"],
         ),
+        // what follows chooses rows, and the columns stay
+        (
+            "What is the population of each country of the Wend?",
+            &["Arda", "Cania"],
+            &["5000", "9000"],
+        ),
     ];
     for (question, rows, values) in read {
         let answer = ask(&pipeline, &graph, question);
@@ -476,6 +482,56 @@ fn tables_have_columns_and_an_order() {
         assert_eq!(column(0), *rows, "{question}: {:?}", answer.reading);
         assert_eq!(column(1), *values, "{question}: {:?}", answer.reading);
     }
+}
+
+#[test]
+fn degrees_kinds_and_comparisons_with_others_are_read() {
+    let mut lines = Vec::new();
+    for (name, kind, height, planted, glossiness) in [
+        ("Mint", "herb", "45", "2021", "3"),
+        ("Sage", "herb", "60", "2019", "9"),
+        ("Hosta", "shrub", "80", "2017", "5"),
+        ("Yew", "shrub", "20", "2023", "1"),
+        ("Elm", "tree", "900", "1999", "2"),
+    ] {
+        lines.push((name, "type", "plant"));
+        lines.push((name, "kind", kind));
+        lines.push((name, "height", height));
+        lines.push((name, "planted", planted));
+        lines.push((name, "leaf_glossiness", glossiness));
+        lines.push((
+            name,
+            "looked_after_by",
+            if kind == "herb" { "Ann" } else { "Bo" },
+        ));
+    }
+    let graph = MemoryGraph::from_names(lines);
+    let pipeline = pipeline();
+    let read: &[(&str, &[&str])] = &[
+        // a name in small letters that says what things are
+        ("What is the tallest herb?", &["Sage"]),
+        // of two, without what they are compared with
+        ("Which herb is taller?", &["Sage"]),
+        // any time will do where no date, year or age is said
+        ("Which plant is the oldest?", &["Elm"]),
+        ("Is the Mint older than the Sage?", &["no"]),
+        (
+            "Which plants were planted before the Sage?",
+            &["Elm", "Hosta"],
+        ),
+        // no list has it: the measure is called after it
+        ("Which plant is the glossiest?", &["Sage"]),
+        ("What is taller than the Sage?", &["Elm", "Hosta"]),
+        ("Who looks after the Mint?", &["Ann"]),
+    ];
+    for (question, wanted) in read {
+        let answer = ask(&pipeline, &graph, question);
+        let told = (&answer.reading, &answer.reason);
+        assert_eq!(names(&answer), *wanted, "{question}: {told:?}");
+    }
+    // of more than two none is the taller one
+    let answer = ask(&pipeline, &graph, "Which plant is taller?");
+    assert_eq!(answer.status, Status::Abstained);
 }
 
 #[test]

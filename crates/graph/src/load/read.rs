@@ -454,9 +454,10 @@ fn wide(path: &Path, text: &[u8], format: Format, shared: &SharedState<'_>) -> R
 fn stem(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let stem = name.split('.').next().unwrap_or_default();
-    (!stem.starts_with('<'))
-        .then(|| stem.to_owned())
-        .unwrap_or_default()
+    match stem.starts_with('<') {
+        true => String::new(),
+        false => stem.to_owned(),
+    }
 }
 
 /// Whether a JSON text begins with an array; consumes the space before it.

@@ -485,6 +485,17 @@ impl Search<'_> {
         beside: bool,
     ) -> Result<Weighed> {
         let mut found = Weighed::new();
+        if let Node::Table(of, columns, order) = self.arena.node(head).clone() {
+            // its rows, never the table as a set: that has no columns
+            for (within, own) in self.restricted(of, other, open, is_left, false)? {
+                let table = Node::Table(within, Rc::clone(&columns), order.clone());
+                found.push((self.arena.add(table)?, own));
+            }
+            return Ok(found);
+        }
+        if let Node::Table(..) = self.arena.node(other) {
+            return Ok(found);
+        }
         let is_thing = |search: &Self, id| search.arena.kind(id) == Kind::Thing;
         if let Node::Ents(all) = self.arena.node(head).clone() {
             if let Node::Class(class) = *self.arena.node(other) {
@@ -537,13 +548,6 @@ impl Search<'_> {
                 _ => self.arena.add(Node::And(head, inside))?,
             };
             found.push((node, own));
-        }
-        if let Node::Table(of, columns, order) = self.arena.node(head).clone() {
-            for (within, own) in self.restricted(of, other, open, is_left, false)? {
-                let table = Node::Table(within, Rc::clone(&columns), order.clone());
-                found.push((self.arena.add(table)?, own));
-            }
-            return Ok(found);
         }
         if let Node::Top(of, by, greatest, ranked) = self.arena.node(head).clone() {
             for (within, mut own) in self.restricted(of, other, open, is_left, false)? {

@@ -69,7 +69,7 @@ async fn read_runs(
 }
 
 pub(super) async fn runs(State(app): State<Arc<App>>) -> Result<Response, Problem> {
-    read_runs(&app, |runs, visible| runs.list(visible)).await
+    read_runs(&app, Runs::list).await
 }
 
 pub(super) async fn run(

@@ -41,6 +41,7 @@ def check(binary, served, chromium, folder):
         keep("answer", full_page=True)
 
         ask("What is the population of each country of Oceania?")
+        expect(page.locator("#answers th").first).to_be_visible()
         keep("table")
 
         ask("Which haunted countries border Peru?")

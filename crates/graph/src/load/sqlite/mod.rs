@@ -17,6 +17,7 @@
 mod pages;
 mod schema;
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 
@@ -79,9 +80,8 @@ pub(crate) fn read(
         };
         if !target.is_key(&reference.to) {
             let place = (target.table.name.to_lowercase(), lower(&reference.to));
-            if !others.contains_key(&place) {
-                let rows = target.rows_by(&mut pages, &reference.to)?;
-                others.insert(place, rows);
+            if let Entry::Vacant(free) = others.entry(place) {
+                free.insert(target.rows_by(&mut pages, &reference.to)?);
             }
         }
     }
