@@ -349,6 +349,10 @@ impl Search<'_> {
                     let Some((group, missing)) = self.matched(&stems, &of.stems) else {
                         continue;
                     };
+                    // `taller` compares heights, and is not the height
+                    if group > 0 && self.is_comparative(words) {
+                        continue;
+                    }
                     let mut own = vec![
                         (F::relation, 1.0),
                         (F::relation_group, group as f32),
@@ -382,6 +386,12 @@ impl Search<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Whether all of these words are one that compares: `taller`.
+    fn is_comparative(&self, (from, to): (usize, usize)) -> bool {
+        let mut phrases = self.words.phrases.iter();
+        phrases.any(|p| (p.from, p.to) == (from, to) && matches!(p.op, Op::More(..)))
     }
 
     /// Words whose first letters are a relation's label, or a word that is the first letters of

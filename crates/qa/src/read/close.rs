@@ -110,7 +110,13 @@ impl Search<'_> {
                 let is = comparative(*greater);
                 for (relation, rank) in self.degree_of_whoever(*degree, *than, *is_number)? {
                     let by = Measure::of(relation);
-                    let Some(of) = self.whoever(&by)? else {
+                    // what is higher than a mountain is a mountain
+                    let alike = self.arena.types(*than).first().copied();
+                    let of = match alike.filter(|_| !is_number) {
+                        Some(class) => Some(self.arena.add(Node::Class(class))?),
+                        None => self.whoever(&by)?,
+                    };
+                    let Some(of) = of else {
                         continue;
                     };
                     let value = match is_number {
