@@ -3,10 +3,10 @@ FROM rust:1.95.0-alpine AS build
 RUN apk add --no-cache build-base
 WORKDIR /source
 COPY . .
-RUN cargo build --release --locked && strip target/release/wherefore
+RUN cargo build --profile dist --locked && strip target/dist/wherefore
 # the image: the binary, how it serves, and a folder that anybody may unpack the sample graph into
 RUN mkdir -p /image/tmp && chmod 1777 /image/tmp \
-    && cp target/release/wherefore /image/ && cp packaging/container.toml /image/serve.toml
+    && cp target/dist/wherefore /image/ && cp packaging/container.toml /image/serve.toml
 
 FROM scratch
 COPY --from=build /image/ /

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # How many questions a second the server answers: MetaQA's 1-hop test questions against its graph,
-# method `read`, no language model, over the loopback address with wrk.
+# method `auto` (METHOD names another), no language model, over the loopback address with wrk.
 #
 #   experiments/serve-load.sh [SECONDS]
 #
@@ -31,7 +31,7 @@ function request()
 end
 if pause > 0 then function delay() return pause end end
 LUA
-"$binary" serve --json --listen 127.0.0.1:0 --graph "metaqa=$work/metaqa" --method read > "$work/started" &
+"$binary" serve --json --listen 127.0.0.1:0 --graph "metaqa=$work/metaqa" --method "${METHOD:-auto}" > "$work/started" &
 server=$!
 until [ -s "$work/started" ]; do sleep 0.05; done
 address=$(sed 's/.*"address":"\([^"]*\)".*/\1/' "$work/started")
