@@ -146,8 +146,8 @@ def test_control_c_ends_what_runs(work):
         f"""
         import wherefore
         graph = wherefore.Graph.open("@world")
-        print("begun", flush=True)
         try:
+            print("begun", flush=True)
             {work}
         except KeyboardInterrupt:
             print("ended", flush=True)
