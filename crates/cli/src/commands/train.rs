@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use serde::Serialize;
 use serde_json::{Map, json};
 use wherefore::PipelineConfig;
 use wherefore::confidence::CONFIDENCE_FILE;
@@ -31,12 +32,10 @@ use crate::progress::{Progress, Unit};
 const CALIBRATED: usize = 1000;
 
 pub(crate) fn run(args: &Train, output: &Output) -> anyhow::Result<Exit> {
-    if args.method == PNA_RELATIONS {
-        let mut config: TrainConfig<pna::Config> = config(args)?;
-        config.sizes.relations = true;
-        return network::<pna::Network>(args, Trained::Pna, config, output);
-    }
-    let kind: Trained = args.method.parse()?;
+    let kind = match args.method.as_str() {
+        PNA_RELATIONS => Trained::Pna,
+        name => name.parse()?,
+    };
     match kind {
         Trained::Gnn2r => {
             let config: Gnn2rTrainConfig = config(args)?;
@@ -44,19 +43,14 @@ pub(crate) fn run(args: &Train, output: &Output) -> anyhow::Result<Exit> {
             let weak = Labels::Weak(ShortestPaths::default());
             run_with(
                 args,
-                kind,
                 output,
-                (config.seed, weak),
+                (kind, config.seed, weak),
                 |task, device, see| {
                     let trained = train::gnn2r(task, &config, device, see)?;
                     let measured = format!("{}; both steps: {}", trained.best, trained.answers);
                     let passes = trained.epochs.len() + trained.sentence_epochs.len();
-                    Ok(Report {
-                        json: serde_json::to_value(&trained).context("cannot write JSON")?,
-                        questions: [trained.questions, trained.left_out, passes, trained.valid],
-                        measured,
-                        index: false,
-                    })
+                    let counts = [trained.questions, trained.left_out, passes, trained.valid];
+                    Report::of(&trained, measured, counts, false)
                 },
             )
         }
@@ -66,9 +60,8 @@ pub(crate) fn run(args: &Train, output: &Output) -> anyhow::Result<Exit> {
             let unused = Labels::Weak(ShortestPaths::default());
             run_with(
                 args,
-                kind,
                 output,
-                (config.seed, unused),
+                (kind, config.seed, unused),
                 |task, device, see| {
                     let trained = train::relations(task, &config, device, see)?;
                     let passes = trained.epochs.len() + trained.pair_epochs.len();
@@ -77,12 +70,8 @@ pub(crate) fn run(args: &Train, output: &Output) -> anyhow::Result<Exit> {
                         Some(epoch) => format!("{}; {}", trained.best, epoch.valid),
                         None => trained.best.to_string(),
                     };
-                    Ok(Report {
-                        json: serde_json::to_value(&trained).context("cannot write JSON")?,
-                        questions: [trained.questions, trained.left_out, passes, trained.valid],
-                        measured,
-                        index: false,
-                    })
+                    let counts = [trained.questions, trained.left_out, passes, trained.valid];
+                    Report::of(&trained, measured, counts, false)
                 },
             )
         }
@@ -95,9 +84,8 @@ pub(crate) fn run(args: &Train, output: &Output) -> anyhow::Result<Exit> {
             let unused = Labels::Weak(ShortestPaths::default());
             run_with(
                 args,
-                kind,
                 output,
-                (config.seed, unused),
+                (kind, config.seed, unused),
                 |task, device, see| {
                     let trained = train::amar(task, &config, device, see)?;
                     let passes = trained.epochs.len();
@@ -105,12 +93,8 @@ pub(crate) fn run(args: &Train, output: &Output) -> anyhow::Result<Exit> {
                         "{}; {:.0} tokens a question, {} numbers learned",
                         trained.best, trained.tokens, trained.parameters
                     );
-                    Ok(Report {
-                        json: serde_json::to_value(&trained).context("cannot write JSON")?,
-                        questions: [trained.questions, trained.left_out, passes, trained.valid],
-                        measured,
-                        index: false,
-                    })
+                    let counts = [trained.questions, trained.left_out, passes, trained.valid];
+                    Report::of(&trained, measured, counts, false)
                 },
             )
         }
@@ -120,24 +104,23 @@ pub(crate) fn run(args: &Train, output: &Output) -> anyhow::Result<Exit> {
             let weak = config.supervision.labels(config.growth.max_length);
             run_with(
                 args,
-                kind,
                 output,
-                (config.seed, weak),
+                (kind, config.seed, weak),
                 |task, device, see| {
                     let trained = train::relation_plan(task, &config, device, see)?;
                     let passes = trained.epochs.len();
-                    Ok(Report {
-                        json: serde_json::to_value(&trained).context("cannot write JSON")?,
-                        questions: [trained.questions, trained.left_out, passes, trained.valid],
-                        measured: trained.best.to_string(),
-                        index: false,
-                    })
+                    let counts = [trained.questions, trained.left_out, passes, trained.valid];
+                    Report::of(&trained, trained.best.to_string(), counts, false)
                 },
             )
         }
         Trained::Read => reader(args, output),
         Trained::DistanceMlp => network::<distance_mlp::Network>(args, kind, config(args)?, output),
-        Trained::Pna => network::<pna::Network>(args, kind, config(args)?, output),
+        Trained::Pna => {
+            let mut config: TrainConfig<pna::Config> = config(args)?;
+            config.sizes.relations |= args.method == PNA_RELATIONS;
+            network::<pna::Network>(args, kind, config, output)
+        }
         Trained::QrGat => network::<qr_gat::Network>(args, kind, config(args)?, output),
     }
 }
@@ -232,18 +215,13 @@ fn network<N: TrainableNetwork>(
     let weak = config.supervision.labels(config.neighbourhood.hops);
     run_with(
         args,
-        kind,
         output,
-        (config.seed, weak),
+        (kind, config.seed, weak),
         |task, device, see| {
             let trained = train::network::<N>(task, &config, device, see)?;
             let passes = trained.epochs.len();
-            Ok(Report {
-                json: serde_json::to_value(&trained).context("cannot write JSON")?,
-                questions: [trained.questions, trained.left_out, passes, trained.valid],
-                measured: trained.best.to_string(),
-                index: true,
-            })
+            let counts = [trained.questions, trained.left_out, passes, trained.valid];
+            Report::of(&trained, trained.best.to_string(), counts, true)
         },
     )
 }
@@ -258,11 +236,26 @@ struct Report {
     index: bool,
 }
 
+impl Report {
+    fn of(
+        trained: &impl Serialize,
+        measured: String,
+        questions: [usize; 4],
+        index: bool,
+    ) -> anyhow::Result<Self> {
+        Ok(Self {
+            json: serde_json::to_value(trained).context("cannot write JSON")?,
+            questions,
+            measured,
+            index,
+        })
+    }
+}
+
 fn run_with(
     args: &Train,
-    kind: Trained,
     output: &Output,
-    (seed, weak): (u64, Labels),
+    (kind, seed, weak): (Trained, u64, Labels),
     train: impl FnOnce(&Task<'_>, &Device, &mut dyn FnMut(train::Progress)) -> anyhow::Result<Report>,
 ) -> anyhow::Result<Exit> {
     let device = device(&args.device).map_err(wherefore::Error::from)?;
