@@ -11,6 +11,7 @@
 
 mod hashing;
 mod model2vec;
+mod recent;
 pub(crate) mod simd;
 mod static_table;
 mod tokens;
@@ -26,6 +27,7 @@ use crate::models;
 use crate::{Error, Result};
 
 pub use hashing::HashingEncoder;
+pub use recent::Recent;
 pub use static_table::StaticTable;
 pub use tokens::TokenStates;
 pub use transformer::{Pooling, Precision, TransformerEncoder, TransformerOptions};
@@ -62,6 +64,11 @@ pub trait Encoder: Send + Sync {
         }
         Ok(states)
     }
+
+    /// Whether a word is one of the encoder's tokens, and not put together from pieces.
+    fn is_token(&self, word: &str) -> Result<bool> {
+        Ok(self.token_states(&[word])?.tokens().len() == 1)
+    }
 }
 
 impl<E: Encoder + ?Sized> Encoder for Arc<E> {
@@ -83,6 +90,10 @@ impl<E: Encoder + ?Sized> Encoder for Arc<E> {
 
     fn token_states(&self, texts: &[&str]) -> Result<TokenStates> {
         (**self).token_states(texts)
+    }
+
+    fn is_token(&self, word: &str) -> Result<bool> {
+        (**self).is_token(word)
     }
 }
 

@@ -285,6 +285,17 @@ impl Encoder for StaticTable {
         }
         Ok(states)
     }
+
+    fn is_token(&self, word: &str) -> Result<bool> {
+        if let Tokens::WordPiece(pieces) = &self.tokens
+            && word.bytes().all(|b| b.is_ascii_alphanumeric())
+        {
+            return Ok(pieces.id(&word.to_ascii_lowercase()).is_some());
+        }
+        let mut ids = Vec::new();
+        self.add_tokens(word, &mut ids)?;
+        Ok(ids.len() == 1)
+    }
 }
 
 #[derive(PartialEq)]

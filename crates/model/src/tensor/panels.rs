@@ -7,6 +7,10 @@
 //! Six rows of x meet one panel at a time: twelve sums stay in registers, and the panel in the
 //! first cache while all rows of a block pass it. Unlike a general product it allocates nothing,
 //! takes its rows from anywhere (by index) and leaves nothing to pack but x.
+//!
+//! Weights of 8 bits stay so in memory, and a panel is opened up when rows meet it: a few rows
+//! wait for the weights to come from memory, and these are a quarter of the bytes. The scale of an
+//! output is a factor of its sums.
 
 use std::cell::RefCell;
 
@@ -23,32 +27,47 @@ const BLOCK: usize = 8 * TILE;
 /// Weights `[out, in]`, packed.
 #[derive(Clone, Debug)]
 pub(crate) struct Panels {
-    packed: Vec<f32>, // [panels, in, PANEL]
+    packed: Packed,
     inputs: usize,
     outputs: usize,
 }
 
+#[derive(Clone, Debug)]
+enum Packed {
+    Whole(Vec<f32>), // [panels, in, PANEL]
+    Coded {
+        codes: Vec<i8>,   // [panels, in, PANEL]
+        scales: Vec<f32>, // [panels, PANEL]
+    },
+}
+
 thread_local! {
-    /// Six rows of x, column by column; grows to the largest block once.
-    static PACKED: RefCell<Vec<f32>> = const { RefCell::new(vec![]) };
+    /// Six rows of x, column by column, and a panel of weights; they grow to the largest once.
+    static SCRATCH: RefCell<[Vec<f32>; 2]> = const { RefCell::new([vec![], vec![]]) };
 }
 
 impl Panels {
     /// Packs columns `columns` of row-major `weights`, whose rows have `width` numbers.
     pub(crate) fn new(weights: &[f32], width: usize, columns: std::ops::Range<usize>) -> Self {
-        let (inputs, outputs) = (columns.len(), weights.len() / width);
-        let mut packed = vec![0.0; outputs.div_ceil(PANEL) * inputs * PANEL];
-        for (output, row) in weights.chunks_exact(width).enumerate() {
-            let panel = &mut packed[output / PANEL * inputs * PANEL..][..inputs * PANEL];
-            let lane = output % PANEL;
-            for (input, weight) in row[columns.clone()].iter().enumerate() {
-                panel[input * PANEL + lane] = *weight;
-            }
-        }
+        let rows = weights.chunks_exact(width);
         Self {
-            packed,
+            inputs: columns.len(),
+            outputs: weights.len() / width,
+            packed: Packed::Whole(packed(rows.map(|row| &row[columns.clone()]), columns.len())),
+        }
+    }
+
+    /// Packs row-major `codes`, each an i8, whose rows have `inputs` numbers and a scale each.
+    pub(crate) fn coded(codes: &[u8], scales: &[f32], inputs: usize) -> Self {
+        let codes: Vec<i8> = codes.iter().map(|&code| code as i8).collect();
+        let outputs = scales.len();
+        let mut scales = scales.to_vec();
+        scales.resize(outputs.div_ceil(PANEL) * PANEL, 0.0);
+        let codes = packed(codes.chunks_exact(inputs), inputs);
+        Self {
             inputs,
             outputs,
+            packed: Packed::Coded { codes, scales },
         }
     }
 
@@ -68,18 +87,21 @@ impl Panels {
 
     /// `W·x` for one row, or `0` without inputs.
     pub(crate) fn of_row(&self, x: &[f32], out: &mut [f32]) {
-        Arch::new().dispatch(RowProduct {
-            x: &x[..self.inputs],
-            packed: &self.packed,
-            out,
-        });
+        match &self.packed {
+            Packed::Whole(packed) => Arch::new().dispatch(RowProduct {
+                x: &x[..self.inputs],
+                packed,
+                out,
+            }),
+            Packed::Coded { .. } => self.block(Arch::new(), |_| x, out),
+        }
     }
 
     fn block<'a>(&self, arch: Arch, row: impl Fn(usize) -> &'a [f32], out: &mut [f32]) {
         let (inputs, width) = (self.inputs, self.outputs);
         let rows = out.len() / width;
         let tiles = rows.div_ceil(TILE);
-        PACKED.with_borrow_mut(|packed| {
+        SCRATCH.with_borrow_mut(|[packed, opened]| {
             packed.resize((tiles * TILE * inputs).max(packed.len()), 0.0);
             let packed = &mut packed[..tiles * TILE * inputs];
             for (tile, packed) in packed.chunks_exact_mut(TILE * inputs).enumerate() {
@@ -91,8 +113,25 @@ impl Panels {
                     }
                 }
             }
-            for (panel, weights) in self.packed.chunks_exact(inputs * PANEL).enumerate() {
+            let size = inputs * PANEL;
+            for panel in 0..width.div_ceil(PANEL) {
                 let at = panel * PANEL;
+                let of_panel = panel * size..(panel + 1) * size;
+                let (weights, scales) = match &self.packed {
+                    Packed::Whole(packed) => (&packed[of_panel], None),
+                    Packed::Coded { codes, scales } => {
+                        opened.resize(size.max(opened.len()), 0.0);
+                        arch.dispatch(
+                            #[inline(always)]
+                            || {
+                                for (weight, code) in opened.iter_mut().zip(&codes[of_panel]) {
+                                    *weight = f32::from(*code);
+                                }
+                            },
+                        );
+                        (&opened[..size], Some(&scales[at..at + PANEL]))
+                    }
+                };
                 let lanes = PANEL.min(width - at);
                 for (tile, x) in packed.chunks_exact(TILE * inputs).enumerate() {
                     let mut sums = [0.0; TILE * PANEL];
@@ -102,13 +141,33 @@ impl Panels {
                         sums: &mut sums,
                     });
                     let rows = out[tile * TILE * width..].chunks_exact_mut(width);
-                    for (row, sums) in rows.zip(sums.chunks_exact(PANEL)) {
+                    for (row, sums) in rows.zip(sums.chunks_exact_mut(PANEL)) {
+                        if let Some(scales) = scales {
+                            sums.iter_mut()
+                                .zip(scales)
+                                .for_each(|(sum, scale)| *sum *= scale);
+                        }
                         row[at..at + lanes].copy_from_slice(&sums[..lanes]);
                     }
                 }
             }
         });
     }
+}
+
+/// Rows of `[outputs, inputs]` as `[panels, in, PANEL]`.
+fn packed<'a, T: Copy + Default + 'a>(
+    rows: impl ExactSizeIterator<Item = &'a [T]>,
+    inputs: usize,
+) -> Vec<T> {
+    let mut packed = vec![T::default(); rows.len().div_ceil(PANEL) * inputs * PANEL];
+    for (output, row) in rows.enumerate() {
+        let panel = &mut packed[output / PANEL * inputs * PANEL..][..inputs * PANEL];
+        for (input, weight) in row.iter().enumerate() {
+            panel[input * PANEL + output % PANEL] = *weight;
+        }
+    }
+    packed
 }
 
 /// `sums[6, 32] = x[in, 6]ᵀ · weights[in, 32]`.
@@ -225,6 +284,29 @@ mod tests {
                     let plain: f32 = weights.iter().zip(x).map(|(w, x)| w * x).sum();
                     prop_assert!((out[i * outputs + o] - plain).abs() < 1e-4);
                     prop_assert!((one[o] - plain).abs() < 1e-4);
+                }
+            }
+        }
+
+        #[test]
+        fn coded_product_is_the_plain_product(
+            rows in 1usize..60, inputs in 1usize..40, outputs in 1usize..70,
+        ) {
+            let codes: Vec<u8> = (0..outputs * inputs).map(|i| (i * 7919 % 256) as u8).collect();
+            let scales: Vec<f32> = (0..outputs).map(|o| 1e-3 * (o + 1) as f32).collect();
+            let x: Vec<f32> = (0..rows * inputs).map(|i| (i * 31 % 17) as f32 / 8.0 - 1.0).collect();
+            let panels = Panels::coded(&codes, &scales, inputs);
+            let mut out = vec![0.0; rows * outputs];
+            panels.product(|i| &x[i * inputs..][..inputs], &mut out);
+            let mut one = vec![0.0; outputs];
+            for (x, out) in x.chunks_exact(inputs).zip(out.chunks_exact(outputs)) {
+                panels.of_row(x, &mut one);
+                for o in 0..outputs {
+                    let weights = codes[o * inputs..][..inputs].iter();
+                    let weights = weights.map(|&code| f32::from(code as i8) * scales[o]);
+                    let plain: f32 = weights.zip(x).map(|(w, x)| w * x).sum();
+                    prop_assert!((out[o] - plain).abs() < 1e-4 * plain.abs().max(1.0));
+                    prop_assert!((one[o] - plain).abs() < 1e-4 * plain.abs().max(1.0));
                 }
             }
         }

@@ -70,7 +70,7 @@ impl Near {
     /// Whether a word is one of the encoder's own, and not put together from pieces; a long word
     /// may have one wrong letter, or one too many.
     pub(super) fn knows(&self, word: &str) -> Result<bool> {
-        if self.is_token(word)? {
+        if self.encoder.is_token(word)? {
             return Ok(true);
         }
         if !(MISSPELT..=MAX_WORD).contains(&word.len()) || !word.is_ascii() {
@@ -78,11 +78,11 @@ impl Near {
         }
         for at in 0..word.len() {
             let (before, after) = (&word[..at], &word[at + 1..]);
-            if self.is_token(&format!("{before}{after}"))? {
+            if self.encoder.is_token(&format!("{before}{after}"))? {
                 return Ok(true);
             }
             for letter in 'a'..='z' {
-                if self.is_token(&format!("{before}{letter}{after}"))? {
+                if self.encoder.is_token(&format!("{before}{letter}{after}"))? {
                     return Ok(true);
                 }
             }
@@ -92,11 +92,7 @@ impl Near {
 
     /// Whether a word, or what it is a form of, is one of English as it is written.
     pub(super) fn has(&self, word: &str) -> Result<bool> {
-        Ok(self.is_token(word)? || self.is_token(&stem(word))?)
-    }
-
-    fn is_token(&self, word: &str) -> Result<bool> {
-        Ok(self.encoder.token_states(&[word])?.tokens().len() == 1)
+        Ok(self.encoder.is_token(word)? || self.encoder.is_token(&stem(word))?)
     }
 
     /// The cosine of a word with each relation.

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use wherefore_graph::{EntityId, Graph};
+use wherefore_model::encode::Recent;
 use wherefore_model::{Encoder, encode};
 
 use super::running::{Candidate, Running};
@@ -97,7 +98,7 @@ impl Read {
                 });
             }
         }
-        let matcher = encode::open(&config.matcher)?;
+        let matcher: Arc<dyn Encoder> = Arc::new(Recent::new(encode::open(&config.matcher)?));
         let (weights, learned) = match &config.weights {
             None => (Weights::shipped().clone(), None),
             Some(path) if path.is_dir() => {

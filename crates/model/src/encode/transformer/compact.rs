@@ -224,16 +224,14 @@ impl File<'_> {
 
     /// Products with the same input, their outputs side by side.
     fn linear(&self, names: &[&str], input: usize, output: usize) -> Result<Linear> {
-        let (mut rows, mut bias) = (Vec::new(), Vec::new());
+        let (mut codes, mut scales, mut bias) = (Vec::new(), Vec::new(), Vec::new());
         for name in names {
-            let codes = self.shaped(&format!("{name}.codes"), Dtype::I8, &[output, input])?;
-            let scales = self.vector(&format!("{name}.scale"), Some(output))?;
-            for (row, scale) in codes.data().chunks_exact(input).zip(scales) {
-                rows.extend(row.iter().map(|&code| f32::from(code as i8) * scale));
-            }
+            let rows = self.shaped(&format!("{name}.codes"), Dtype::I8, &[output, input])?;
+            codes.extend(rows.data());
+            scales.extend(self.vector(&format!("{name}.scale"), Some(output))?);
             bias.extend(self.vector(&format!("{name}.bias"), Some(output))?);
         }
-        Ok(Linear::packed(&rows, input, bias))
+        Ok(Linear::coded(&codes, &scales, input, bias))
     }
 
     fn norm(&self, name: &str, width: usize) -> Result<Norm> {

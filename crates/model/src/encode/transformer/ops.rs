@@ -42,10 +42,10 @@ impl Linear {
         Self { weight, bias }
     }
 
-    /// Rows of `[out, in]` numbers, packed once: a few tokens are multiplied with them faster than
-    /// with a whole matrix.
-    pub(super) fn packed(rows: &[f32], input: usize, bias: Vec<f32>) -> Self {
-        let weight = Weight::Packed(Panels::new(rows, input, 0..input));
+    /// Rows of `[out, in]` codes of 8 bits with a scale each, packed once: a few tokens are
+    /// multiplied with them faster than with a whole matrix.
+    pub(super) fn coded(codes: &[u8], scales: &[f32], input: usize, bias: Vec<f32>) -> Self {
+        let weight = Weight::Packed(Panels::coded(codes, scales, input));
         Self { weight, bias }
     }
 
