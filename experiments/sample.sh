@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
 # The sample graph's questions: the reader, the shipped checkpoint, and how that was trained.
 #
-#   experiments/sample.sh WORK [train]
+#   experiments/sample.sh WORK [train | calibrate]
 #
-# WORK is a folder for the graph, runs and a checkpoint. Uses `wherefore` from the PATH, or what
+# WORK is a folder for the graph, runs and a checkpoint; `calibrate` writes WORK/confidence.toml, what
+# lies in the shipped checkpoint, from all validation questions, those among them that paths cannot
+# answer. Uses `wherefore` from the PATH, or what
 # WHEREFORE names. Choices were made on valid.jsonl and dev.jsonl; test.jsonl and handwritten.jsonl
 # are measured here alone. The network learns paths and conjunctions: counts, comparisons and
 # superlatives are no triples to find.
@@ -22,6 +24,16 @@ if [ "${2:-}" = train ]; then
         --set neighbourhood.hops=3 --set neighbourhood.max_entities=400 --set sizes.hidden=64 \
         --set optimiser.learning_rate=0.001 --set answering.trails.max_length=3 \
         --set sentences.hidden=64 --set sentences.epochs=8 --set sentences.margin=0.1
+fi
+
+if [ "${2:-}" = calibrate ]; then
+    for part in valid dev; do
+        rm -rf "$work/runs/calibrate-$part"
+        "$wherefore" eval --graph "$work/world" --questions "$sample/$part.jsonl" --linked --precision 0 \
+            --method gnn2r --model "$sample/checkpoint" --out "$work/runs/calibrate-$part" --quiet > /dev/null
+    done
+    "$wherefore" calibrate "$work"/runs/calibrate-{valid,dev} --out "$work/confidence.toml"
+    exit
 fi
 
 run() { # NAME QUESTIONS [OPTIONS]
@@ -53,3 +65,6 @@ run read-test "$sample/test.jsonl" --method read
 run read-handwritten "$sample/handwritten.jsonl" --method read
 run trained-test "$work/test.jsonl" --model "$sample/checkpoint"
 run trained-handwritten "$sample/handwritten.jsonl" --model "$sample/checkpoint"
+for part in test handwritten; do
+    run "auto-$part" "$sample/$part.jsonl" --model "$sample/checkpoint" --method auto --precision 0
+done

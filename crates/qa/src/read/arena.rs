@@ -568,18 +568,22 @@ impl<'g> Arena<'g> {
                 Meaning::Unknown
             }
             Node::Side(relation, tails) => {
-                let mut found = Vec::new();
-                let ((relation, away), _) = self.schema.steps((*relation, !tails));
-                let tails = !away;
-                for triple in self.graph.with_relation(relation)?.take(self.most.set) {
-                    let triple = triple?;
-                    found.push(if tails { triple.tail } else { triple.head });
+                let (step, _) = self.schema.steps((*relation, !tails));
+                let step = (step.0, !step.1);
+                match self.schema.side(self.graph, step, self.most.set)? {
+                    Some(side) => {
+                        self.edges += side.edges;
+                        let within = self.edges <= self.most.edges;
+                        match within {
+                            true => Meaning::Set(side.members.as_ref().into()),
+                            false => Meaning::Unknown,
+                        }
+                    }
+                    None => {
+                        self.edges += self.most.set;
+                        Meaning::Unknown
+                    }
                 }
-                self.edges += found.len();
-                let whole = found.len() < self.most.set && self.edges <= self.most.edges;
-                found.sort_unstable();
-                found.dedup();
-                set(whole.then_some(found))
             }
             // nothing tells the parts of such a graph apart: most of them are far too large
             Node::Join(_, of) if self.schema.is_untyped && !self.is_grounded(*of) => {

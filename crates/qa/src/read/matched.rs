@@ -276,15 +276,34 @@ impl Search<'_> {
         });
     }
 
+    /// The question with one name marked.
+    fn marked_around(&self, anchor: &Anchor) -> String {
+        let (from, to) = anchor.words;
+        let (start, end) = (self.words.all[from].start, self.words.all[to - 1].end);
+        let text = &self.words.text;
+        format!("{}{MARK}{}", &text[..start], &text[end..])
+    }
+
     /// The vector of a question in which names are marked; kept, for the things of one name give
     /// the same.
     fn encode(&mut self, text: String) -> Result<Rc<[f32]>> {
         if let Some((_, kept)) = self.encoded.iter().find(|(of, _)| *of == text) {
             return Ok(Rc::clone(kept));
         }
-        let row: Rc<[f32]> = self.phrases.question(&text)?.into();
-        self.encoded.push((text, Rc::clone(&row)));
-        Ok(row)
+        self.encode_all(vec![text])?;
+        let (_, row) = &self.encoded[self.encoded.len() - 1];
+        Ok(Rc::clone(row))
+    }
+
+    /// Encodes some questions with marked names in one go.
+    fn encode_all(&mut self, mut texts: Vec<String>) -> Result<()> {
+        texts.retain(|text| self.encoded.iter().all(|(of, _)| of != text));
+        texts.sort_unstable();
+        texts.dedup();
+        let rows = self.phrases.questions(&texts)?;
+        let rows = rows.into_iter().map(Rc::from);
+        self.encoded.extend(texts.into_iter().zip(rows));
+        Ok(())
     }
 
     /// How well a step fits the whole question; a relation, the way that fits better.
@@ -330,8 +349,17 @@ impl Search<'_> {
                 names.push((anchor, node, self.weigh(&anchor.own)));
             }
         }
+        // what is written out in full is not a part of its name
+        let within = |a: &Anchor, b: &Anchor| {
+            b.words.0 <= a.words.0 && a.words.1 <= b.words.1 && a.words != b.words
+        };
+        let in_full: Vec<&Anchor> = names.iter().map(|name| name.0).filter(is_exact).collect();
+        names.retain(|(anchor, ..)| !in_full.iter().any(|whole| within(anchor, whole)));
         names.sort_by(|a, b| b.2.total_cmp(&a.2));
         names.truncate(NAMES);
+        let texts = names.iter().map(|(anchor, ..)| self.marked_around(anchor));
+        let texts: Vec<String> = texts.collect();
+        self.encode_all(texts)?;
         let mut around = Vec::new();
         for (anchor, node, _) in names {
             let ways = self.ways_matched(anchor, node)?;
@@ -496,11 +524,7 @@ impl Search<'_> {
         let Node::Ents(all) = self.arena.node(node).clone() else {
             return Ok(Vec::new());
         };
-        let (from, to) = (anchor.words.0, anchor.words.1);
-        let (start, end) = (self.words.all[from].start, self.words.all[to - 1].end);
-        let text = &self.words.text;
-        let text = format!("{}{MARK}{}", &text[..start], &text[end..]);
-        let question = self.encode(text)?;
+        let question = self.encode(self.marked_around(anchor))?;
         let (phrases, schema) = (self.phrases, self.schema);
         let class = self.arena.class_of(node);
         let fit = |way: Way, is_long| {
@@ -572,6 +596,11 @@ fn log_sum(ways: &[Fit]) -> f32 {
     let most = ways.first().map_or(0.0, |first| first.log);
     let sum: f32 = ways.iter().map(|way| (way.log - most).exp()).sum();
     most + sum.ln()
+}
+
+/// Whether a name is spelt like the question has it.
+fn is_exact(anchor: &&Anchor) -> bool {
+    anchor.own.iter().all(|(f, _)| *f != F::name_unsure)
 }
 
 /// Whether a word only comes near to what it stands for.

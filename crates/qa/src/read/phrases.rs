@@ -141,11 +141,16 @@ impl Phrases {
         sum
     }
 
-    /// The vector of a question.
-    pub(super) fn question(&self, text: &str) -> Result<Vec<f32>> {
-        let mut row = self.encoder.encode_queries(&[text])?.row(0).to_vec();
-        normalise(&mut row);
-        Ok(row)
+    /// The vectors of some questions.
+    pub(super) fn questions(&self, texts: &[String]) -> Result<Vec<Vec<f32>>> {
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let rows = self.encoder.encode_queries(&texts)?;
+        let rows = rows.rows().map(|row| {
+            let mut row = row.to_vec();
+            normalise(&mut row);
+            row
+        });
+        Ok(rows.collect())
     }
 
     /// The phrases under which the good ways of each question are likelier than its others.

@@ -10,6 +10,7 @@
 //! (`far.rs`).
 
 use std::borrow::Cow;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use hashbrown::{HashMap, HashSet};
 use wherefore_graph::{Edge, EntityId, Graph, LiteralKind, RelationId, Term, edges_by_relation};
@@ -33,6 +34,8 @@ const MAX_CLASSES: usize = 20_000;
 /// Most classes of one thing.
 const MAX_TYPES: usize = 12;
 /// What relations between a class and a wider one are called.
+/// Members of sides that are kept, of all relations together.
+const KEPT_MEMBERS: usize = 4_000_000;
 const SUBCLASS: [&str; 5] = [
     "http://www.w3.org/2000/01/rdf-schema#subClassOf",
     "http://www.wikidata.org/prop/direct/P279",
@@ -179,6 +182,22 @@ pub(super) struct Schema {
     classes_by_group: HashMap<u16, Vec<ClassIx>>,
     /// What tells people and places.
     pub(super) kind_steps: KindSteps,
+    /// All that stand on a side of a relation, for those that were asked for.
+    sides: Mutex<Sides>,
+}
+
+/// All that stand on one side of a relation, sorted, each once.
+#[derive(Clone, Debug)]
+pub(super) struct Side {
+    /// Edges that were read for it.
+    pub(super) edges: usize,
+    pub(super) members: Arc<[EntityId]>,
+}
+
+#[derive(Debug, Default)]
+struct Sides {
+    known: HashMap<Step, Side>,
+    members: usize,
 }
 
 impl Schema {
@@ -203,6 +222,7 @@ impl Schema {
             classes_by_stem: HashMap::new(),
             classes_by_group: HashMap::new(),
             kind_steps: KindSteps::default(),
+            sides: Mutex::default(),
         };
         schema.read_classes(graph, counted.as_ref(), lang)?;
         let mut labels = HashSet::new();
@@ -262,6 +282,35 @@ impl Schema {
                 self.by_group.entry(group).or_default().push(id);
             }
         }
+    }
+
+    /// What stands where a step leads to, by at most `most` edges; `None` where there are more.
+    pub(super) fn side(&self, graph: &dyn Graph, step: Step, most: usize) -> Result<Option<Side>> {
+        let keeps = graph.service().is_none();
+        // what is inside is replaced whole, so a panic elsewhere leaves it sound
+        let sides = || self.sides.lock().unwrap_or_else(PoisonError::into_inner);
+        if keeps && let Some(side) = sides().known.get(&step) {
+            return Ok((side.edges < most).then(|| side.clone()));
+        }
+        let mut members = Vec::new();
+        for triple in graph.with_relation(step.0)?.take(most) {
+            let triple = triple?;
+            members.push(if step.1 { triple.tail } else { triple.head });
+        }
+        let edges = members.len();
+        if edges >= most {
+            return Ok(None);
+        }
+        members.sort_unstable();
+        members.dedup();
+        let members = Arc::from(members);
+        let side = Side { edges, members };
+        let mut sides = sides();
+        if keeps && sides.members + side.members.len() <= KEPT_MEMBERS {
+            sides.members += side.members.len();
+            sides.known.insert(step, side.clone());
+        }
+        Ok(Some(side))
     }
 
     /// The steps that a relation is made of: one of the graph's own, or two.
