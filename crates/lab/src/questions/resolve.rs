@@ -224,7 +224,8 @@ impl Walk {
                 break;
             }
             self.next.clear();
-            for &entity in &self.frontier {
+            for place in 0..self.frontier.len() {
+                let entity = self.frontier[place];
                 for edges in [graph.outgoing(entity)?, graph.incoming(entity)?] {
                     for edge in edges.iter() {
                         if self.meet(edge.entity) {
