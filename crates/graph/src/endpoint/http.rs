@@ -589,14 +589,17 @@ struct LimitedBody<R> {
 }
 
 impl<R: Read> LimitedBody<R> {
-    fn fill(&mut self) -> io::Result<()> {
-        let mut chunk = [0; 16_384];
+    /// Reads as much at once as is wanted: parsers look at a long term anew with each read.
+    fn fill(&mut self, wanted: usize) -> io::Result<()> {
         while self.ready == 0 && !self.ended {
-            let read = self.inner.read(&mut chunk)?;
+            let known = self.held.len();
+            self.held.resize(known + wanted + LAST_WORDS, 0);
+            let read = self.inner.read(&mut self.held[known..]);
+            let read = read.inspect_err(|_| self.held.truncate(known))?;
+            self.held.truncate(known + read);
             self.left = (self.left)
                 .checked_sub(read as u64)
                 .ok_or_else(|| io::Error::other(ENDLESS))?;
-            self.held.extend_from_slice(&chunk[..read]);
             self.ended = read == 0;
             if self.ended && ends_given_up(&self.held) {
                 return Err(io::Error::other(GIVEN_UP));
@@ -610,7 +613,7 @@ impl<R: Read> LimitedBody<R> {
 
 impl<R: Read> Read for LimitedBody<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.fill()?;
+        self.fill(buffer.len())?;
         let given = self.ready.min(buffer.len());
         buffer[..given].copy_from_slice(&self.held[..given]);
         self.held.drain(..given);

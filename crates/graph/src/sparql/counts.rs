@@ -83,13 +83,11 @@ impl Largest {
                 variable,
                 expression,
                 ..
-            } => {
-                if self.by.as_ref() == Some(variable) {
-                    self.by = match expression {
-                        Expression::Variable(same) => Some(same.clone()),
-                        _ => None,
-                    };
-                }
+            } if self.by.as_ref() == Some(variable) => {
+                self.by = match expression {
+                    Expression::Variable(same) => Some(same.clone()),
+                    _ => None,
+                };
             }
             // rows that are dropped make room for others
             GraphPattern::Distinct { .. }

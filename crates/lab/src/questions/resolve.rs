@@ -224,8 +224,8 @@ impl Walk {
                 break;
             }
             self.next.clear();
-            for place in 0..self.frontier.len() {
-                let entity = self.frontier[place];
+            let frontier = std::mem::take(&mut self.frontier);
+            for &entity in &frontier {
                 for edges in [graph.outgoing(entity)?, graph.incoming(entity)?] {
                     for edge in edges.iter() {
                         if self.meet(edge.entity) {
@@ -234,7 +234,7 @@ impl Walk {
                     }
                 }
             }
-            std::mem::swap(&mut self.frontier, &mut self.next);
+            self.frontier = std::mem::replace(&mut self.next, frontier);
         }
         Ok(None)
     }
