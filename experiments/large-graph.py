@@ -38,8 +38,8 @@ def queries(info):
         ("the same, counted one by one", "SELECT ?p (COUNT(*) AS ?n) WHERE { ?s ?p ?o FILTER(true) } GROUP BY ?p"),
         ("the ten largest hubs", f"SELECT ?o (COUNT(*) AS ?n) WHERE {{ ?s ?p ?o }} GROUP BY ?o {top}"),
         ("the ten largest of a relation", f"SELECT ?o (COUNT(*) AS ?n) WHERE {{ ?s {largest} ?o }} GROUP BY ?o {top}"),
-        ("neighbours of the largest hub", f"SELECT ?o WHERE {{ {hub} {largest} ?o }} LIMIT 1000"),
-        ("relations of the largest hub", f"SELECT ?p (COUNT(*) AS ?n) WHERE {{ {hub} ?p ?o }} GROUP BY ?p {top}"),
+        ("neighbours of the largest hub", f"SELECT ?s WHERE {{ ?s {largest} {hub} }} LIMIT 1000"),
+        ("relations of the largest hub", f"SELECT ?p (COUNT(*) AS ?n) WHERE {{ ?s ?p {hub} }} GROUP BY ?p {top}"),
     ]:
         print(f"{name}\t{query}")
 

@@ -26,11 +26,6 @@ if [ -n "${MEMORY:-}" ]; then
 else
     load_memory=${LOAD_MEMORY:-4G}
 fi
-timed() { # FILE FORMAT COMMAND...
-    local file=$1 format=$2
-    shift 2
-    /usr/bin/time -o "$file" -f "$format" "$@"
-}
 load_now() { cut -d' ' -f1 /proc/loadavg; }
 
 for millions in "${sizes[@]}"; do
@@ -43,7 +38,7 @@ for millions in "${sizes[@]}"; do
     if [ -f "$graph.nt" ]; then
         python3 experiments/large-graph.py questions "$graph.nt" "$questions" > "$graph.jsonl"
         forget "$graph.nt"
-        within timed "$graph.load" "{\"load_s\": %e, \"load_cpu_s\": [%U, %S], \"load_kb\": %M, \"lines\": $count, \"load_average\": $(load_now)}" \
+        within /usr/bin/time -o "$graph.load" -f "{\"load_s\": %e, \"load_cpu_s\": [%U, %S], \"load_kb\": %M, \"lines\": $count, \"load_average\": $(load_now)}" \
             "$wherefore" load "$graph.nt" --memory "$load_memory" --out "$graph" --replace --quiet
         cat "$graph.load"
         if [ -z "${KEEP:-}" ]; then rm "$graph.nt"; fi
@@ -53,7 +48,7 @@ for millions in "${sizes[@]}"; do
     forget "$graph"/*/*
     for run in cold warm; do
         rm -rf "$graph.$run"
-        RAYON_NUM_THREADS=1 within timed "$graph.$run.ask" "{\"ask_s\": %e, \"ask_kb\": %M, \"ask_load_average\": $(load_now)}" \
+        RAYON_NUM_THREADS=1 within /usr/bin/time -o "$graph.$run.ask" -f "{\"ask_s\": %e, \"ask_kb\": %M, \"ask_load_average\": $(load_now)}" \
             "$wherefore" eval --graph "$graph" --questions "$graph.jsonl" --method read --threads 1 \
             --out "$graph.$run" --quiet > /dev/null
     done
@@ -62,8 +57,8 @@ for millions in "${sizes[@]}"; do
     while IFS=$'\t' read -r name query; do
         for run in cold warm; do
             if [ "$run" = cold ]; then forget "$graph"/*/*; fi
-            if within timed "$graph.time" '%e %M' \
-                "$wherefore" sparql "$graph" "$query" --timeout 600 --results tsv > "$graph.rows" 2> "$graph.error"; then
+            if within /usr/bin/time -o "$graph.time" -f '%e %M' \
+                "$wherefore" sparql "$graph" "$query" --timeout 600 --memory "$load_memory" --results tsv > "$graph.rows" 2> "$graph.error"; then
                 echo "$name, $run: $(cut -d' ' -f1 "$graph.time") s, $(($(cut -d' ' -f2 "$graph.time") / 1024)) MB resident, $(($(wc -l < "$graph.rows") - 1)) rows"
             else
                 echo "$name, $run: $(head -1 "$graph.error")"
