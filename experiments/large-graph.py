@@ -27,6 +27,23 @@ def questions(path, count):
             }))
 
 
+def queries(info):
+    """SPARQL that has to do with all triples, or with the largest relation, as names and queries."""
+    info = json.load(open(info))
+    largest = f"<{info['relations'][0]['id']}>"
+    hub = "<http://example.org/entity/" + info["highest_degree"][0].replace(" ", "_") + ">"
+    top = "ORDER BY DESC(?n) LIMIT 10"
+    for name, query in [
+        ("triples by relation", "SELECT ?p (COUNT(*) AS ?n) WHERE { ?s ?p ?o } GROUP BY ?p"),
+        ("the same, counted one by one", "SELECT ?p (COUNT(*) AS ?n) WHERE { ?s ?p ?o FILTER(true) } GROUP BY ?p"),
+        ("the ten largest hubs", f"SELECT ?o (COUNT(*) AS ?n) WHERE {{ ?s ?p ?o }} GROUP BY ?o {top}"),
+        ("the ten largest of a relation", f"SELECT ?o (COUNT(*) AS ?n) WHERE {{ ?s {largest} ?o }} GROUP BY ?o {top}"),
+        ("neighbours of the largest hub", f"SELECT ?s WHERE {{ ?s {largest} {hub} }} LIMIT 1000"),
+        ("relations of the largest hub", f"SELECT ?p (COUNT(*) AS ?n) WHERE {{ ?s ?p {hub} }} GROUP BY ?p {top}"),
+    ]:
+        print(f"{name}\t{query}")
+
+
 def percentile(values, share):
     values = sorted(values)
     return values[min(len(values) - 1, math.ceil(share * len(values)) - 1)]
@@ -132,6 +149,8 @@ if __name__ == "__main__":
     what, *rest = sys.argv[1:]
     if what == "questions":
         questions(rest[0], int(rest[1]))
+    elif what == "queries":
+        queries(rest[0])
     elif what == "measure":
         measure(rest[0], rest[1])
     elif what == "table":

@@ -234,6 +234,15 @@ pub enum Error {
         reason: String,
     },
 
+    /// A SPARQL service stopped a query at a limit of its own.
+    #[error("the service `{url}` stopped a query at its own limit: {reason}")]
+    ServiceGaveUp {
+        /// Its address.
+        url: String,
+        /// How it said so.
+        reason: String,
+    },
+
     /// A SPARQL service returned an invalid response.
     #[error("the service `{url}` returned an invalid response: {reason}")]
     BadReply {
@@ -401,6 +410,11 @@ impl Error {
                 }
                 _ => "try the query with `wherefore sparql`".into(),
             }),
+            Error::ServiceGaveUp { .. } => Some(
+                "raise the time limit at the service, or ask less of it: `wherefore index` keeps \
+                 names and counts here, and `limits.batch` in its file makes requests smaller"
+                    .into(),
+            ),
             Error::BadReply { .. } => Some(
                 "use the address of the query endpoint, often `…/sparql`; \
                  `curl -H 'accept: application/sparql-results+json' 'URL?query=ASK{}'` shows what \

@@ -248,7 +248,14 @@ pub enum NameMatch {
 pub fn edges_by_relation(row: &[Edge], relation: RelationId) -> &[Edge] {
     let from = row.partition_point(|e| e.relation < relation);
     let rest = &row[from..];
-    &rest[..rest.partition_point(|e| e.relation == relation)]
+    // galloping: most runs are short, also in the long row of a hub, and far memory is slow
+    let mut end = 1;
+    while end < rest.len() && rest[end - 1].relation == relation {
+        end *= 2;
+    }
+    let (known, end) = (end / 2, end.min(rest.len()));
+    let more = rest[known..end].partition_point(|e| e.relation == relation);
+    &rest[..known + more]
 }
 
 /// The edges of a graph, by entity and direction.

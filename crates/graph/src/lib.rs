@@ -37,7 +37,7 @@ pub use changes::edit::{ChangeReport, ChangeSet};
 pub use changes::log::{Action, LogCut};
 pub use changes::repair::{DamagedFile, LogReport, LostRecord, RepairReport, repair};
 pub use endpoint::{
-    Around, Deferred, LabelReport, Method, RelationSummary, Search, Service, ServiceConfig,
+    Around, Deferred, Engine, LabelReport, Method, RelationSummary, Search, Service, ServiceConfig,
     ServiceLimits, Summary, Trust, Trusted, TrustedServices, index_labels,
 };
 pub use error::{Error, Result};

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::dictionary::Dictionary;
 use crate::error::{Error, Result};
-use crate::graph::{Edge, EntityId, RelationId, Triple};
+use crate::graph::{Edge, EntityId, RelationId, Triple, edges_by_relation};
 use crate::key;
 use crate::manifest::Counts;
 use crate::names::{is_machine_id, local_part, readable};
@@ -26,6 +26,9 @@ pub(crate) struct Shape {
     pub(crate) relation_entities: Verified<u32>,
     pub(crate) kinds: [u32; 5],
 }
+
+/// Edges of a row that is looked at in parts: more than two blocks of a file.
+const LONG_ROW: usize = 4096;
 
 /// Edges of every entity in one direction.
 #[derive(Debug)]
@@ -85,16 +88,45 @@ impl StoredRows {
         self.edges.is_there()
     }
 
-    /// The edges of one relation, by binary search: a hub may have millions of edges.
+    /// The edges of one relation, by binary search: a hub may have millions of edges, and of those
+    /// only the blocks that are looked at are read and verified.
     pub(crate) fn row_by(&self, entity: EntityId, relation: RelationId) -> Result<&[Edge]> {
-        let row = self.row(entity)?;
-        let from = row.partition_point(|edge| edge.relation < relation);
-        let length = row[from..].partition_point(|edge| edge.relation == relation);
-        Ok(&row[from..from + length])
+        let row = self.range(entity)?;
+        if row.len() <= LONG_ROW {
+            return Ok(edges_by_relation(self.row(entity)?, relation));
+        }
+        let from = self.first_edge(row.clone(), |edge| edge.relation >= relation)?;
+        // galloping: most runs are short
+        let mut end = from + 1;
+        while end < row.end
+            && (self.edges.at(end - 1)?).is_some_and(|edge| edge.relation == relation)
+        {
+            end = from + 2 * (end - from);
+        }
+        let known = from + (end - from) / 2;
+        let to = self.first_edge(known..end.min(row.end), |edge| edge.relation > relation)?;
+        let found = self.edges.slice(from..to)?;
+        found.ok_or_else(|| self.damaged())
     }
 
     pub(crate) fn contains(&self, entity: EntityId, edge: Edge) -> Result<bool> {
-        Ok(self.row(entity)?.binary_search(&edge).is_ok())
+        let row = self.range(entity)?;
+        let place = self.first_edge(row.clone(), |other| other >= edge)?;
+        Ok(place < row.end && self.edges.at(place)? == Some(edge))
+    }
+
+    /// The first place of a sorted range where `reached` is true; its end if there is none.
+    fn first_edge(&self, range: Range<usize>, reached: impl Fn(Edge) -> bool) -> Result<usize> {
+        let (mut from, mut to) = (range.start, range.end);
+        while from < to {
+            let middle = from + (to - from) / 2;
+            let edge = self.edges.at(middle)?.ok_or_else(|| self.damaged())?;
+            match reached(edge) {
+                true => to = middle,
+                false => from = middle + 1,
+            }
+        }
+        Ok(from)
     }
 
     fn damaged(&self) -> Error {

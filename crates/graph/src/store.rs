@@ -263,6 +263,11 @@ impl Store {
         self.changes.incoming(&self.base, entity)
     }
 
+    /// Number of outgoing or incoming edges, without reading them.
+    pub(crate) fn row_length(&self, entity: EntityId, outgoing: bool) -> Result<usize> {
+        self.changes.row_length(&self.base, outgoing, entity)
+    }
+
     /// Whether any entity or relation is a name that is no IRI.
     pub(crate) fn has_names(&self) -> bool {
         self.changes.has_names()
@@ -406,6 +411,16 @@ impl Adjacency for Store {
 
     fn contains(&self, triple: Triple) -> Result<bool> {
         self.changes.contains(&self.base, triple)
+    }
+
+    /// Of a hub's row, only what is looked at is read.
+    fn run(
+        &self,
+        entity: EntityId,
+        relation: RelationId,
+        outgoing: bool,
+    ) -> Result<Cow<'_, [Edge]>> {
+        self.changes.run(&self.base, entity, relation, outgoing)
     }
 }
 

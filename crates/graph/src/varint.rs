@@ -12,7 +12,19 @@ pub(crate) fn push_varint(out: &mut Vec<u8>, mut number: u64) {
 }
 
 /// Takes a number off the front; `None` if the bytes end or it does not fit.
+#[inline]
 pub(crate) fn take_varint(bytes: &mut &[u8]) -> Option<u64> {
+    // nearly all are short
+    match bytes.split_first() {
+        Some((&byte, rest)) if byte < 0x80 => {
+            *bytes = rest;
+            Some(u64::from(byte))
+        }
+        _ => take_long_varint(bytes),
+    }
+}
+
+fn take_long_varint(bytes: &mut &[u8]) -> Option<u64> {
     let mut number = 0u64;
     for shift in (0..64).step_by(7) {
         let (&byte, rest) = bytes.split_first()?;

@@ -8,74 +8,23 @@ mod server;
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::net::{TcpListener, TcpStream};
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use server::{Reply, Server, drip, honest, says, serve, stay_silent};
+use server::films::{films, loaded, of_films};
+use server::{JSON, Reply, drip, honest, says, serve, stay_silent};
 use wherefore_graph::sparql::{ResultFormat, SparqlOptions};
 use wherefore_graph::{
-    Adjacency, Direction, EntityId, Error, Expansion, Graph, Input, LoadOptions, NameMatch,
-    RelationId, Search, Service, ServiceConfig, Store, Triple, expand, index_labels, load,
+    Adjacency, Direction, EntityId, Error, Expansion, Graph, NameMatch, RelationId, Service,
+    ServiceConfig, Triple, expand, index_labels,
 };
-
-const JSON: &str = "application/sparql-results+json";
 
 fn always(status: &'static str, kind: &'static str, body: &'static str) -> Reply {
     Box::new(move |_, _, stream| {
         says(stream, status, kind, body.as_bytes());
         true
     })
-}
-
-/// Films with labels, an alias, values, a node without a name, and a hub of 300 edges.
-fn films() -> String {
-    let label = "<http://www.w3.org/2000/01/rdf-schema#label>";
-    let mut text = String::new();
-    for (id, name) in [
-        ("dune", "Dune"),
-        ("alien", "Alien"),
-        ("scott", "Ridley Scott"),
-        ("denis", "Denis Villeneuve"),
-        ("drama", "Drama"),
-    ] {
-        text += &format!("<http://f/{id}> {label} \"{name}\"@en .\n");
-        text += &format!("<http://f/{id}> {label} \"{name} (fr)\"@fr .\n");
-    }
-    text += "<http://f/directed_by> <http://www.w3.org/2000/01/rdf-schema#label> \"directed by\"@en .\n";
-    text += "<http://f/scott> <http://www.w3.org/2004/02/skos/core#altLabel> \"Sir Ridley\" .\n";
-    text += "<http://f/dune> <http://f/directed_by> <http://f/denis> .\n";
-    text += "<http://f/alien> <http://f/directed_by> <http://f/scott> .\n";
-    text +=
-        "<http://f/dune> <http://f/year> \"2021\"^^<http://www.w3.org/2001/XMLSchema#integer> .\n";
-    text += "<http://f/alien> <http://f/award> <http://f/m.0abc> .\n";
-    text += "<http://f/m.0abc> <http://f/award_of> \"Oscar \\\"1980\\\"\" .\n";
-    for i in 0..300 {
-        text += &format!("<http://f/film{i}> <http://f/genre> <http://f/drama> .\n");
-    }
-    text
-}
-
-fn loaded(folder: &Path, text: &str) -> Store {
-    let file = folder.join("g.nt");
-    std::fs::write(&file, text).unwrap();
-    let graph = folder.join("graph");
-    load(
-        &[Input::File(file)],
-        &graph,
-        &LoadOptions::default(),
-        &|_| {},
-    )
-    .unwrap();
-    Store::open(&graph).unwrap()
-}
-
-fn of_films(reply: Reply) -> (tempfile::TempDir, Store, Server) {
-    let folder = tempfile::tempdir().unwrap();
-    let store = loaded(folder.path(), &films());
-    let server = serve(store.clone(), reply);
-    (folder, store, server)
 }
 
 /// The triples around an entity by their terms, without those that only give names.
@@ -630,59 +579,6 @@ fn queries_that_are_too_long_are_cut_in_two() {
     // an entity by itself cannot be cut
     let error = refused(always("414 URI Too Long", "text/plain", "too long"));
     assert!(error.hint().unwrap().contains("limits.batch"), "{error}");
-}
-
-#[test]
-fn each_kind_of_full_text_is_asked_in_its_own_words() {
-    for (search, told) in [
-        (
-            Search::Virtuoso,
-            "?l <bif:contains> \"'ridley' AND 'scott'\"",
-        ),
-        (
-            Search::Fuseki,
-            "<http://jena.apache.org/text#query> ( \"ridley AND scott\" 40 )",
-        ),
-        (
-            Search::Graphdb,
-            "<http://www.ontotext.com/connectors/lucene#query> \"ridley AND scott\"",
-        ),
-        (Search::Qlever, "contains-word> \"ridley scott\""),
-        (Search::Exact, "\"Ridley Scott\"@en \"Ridley Scott\""),
-    ] {
-        // full text of another is not evaluated here: its answer is
-        let reply: Reply = Box::new(|_, query, stream| {
-            let asked = query.contains("?e ?l");
-            if asked {
-                let body = "{\"head\":{\"vars\":[\"e\",\"l\"]},\"results\":{\"bindings\":[{\
-                    \"e\":{\"type\":\"uri\",\"value\":\"http://f/scott\"},\
-                    \"l\":{\"type\":\"literal\",\"value\":\"Ridley Scott\"}},{\
-                    \"e\":{\"type\":\"uri\",\"value\":\"http://f/other\"},\
-                    \"l\":{\"type\":\"literal\",\"value\":\"Ridley Scott Free\"}}]}}";
-                says(stream, "200 OK", JSON, body.as_bytes());
-            }
-            asked
-        });
-        let (_folder, _store, server) = of_films(reply);
-        let mut config = server.config();
-        config.search = search;
-        let service = Service::open(config).unwrap();
-        service
-            .prefetch_names(&["ridley scott", "who directed", "a\" } DROP"])
-            .unwrap();
-        let sent = server.sent();
-        assert_eq!(
-            named(&service, "Ridley Scott"),
-            ["http://f/scott"],
-            "{search:?}"
-        );
-        // it was among those that were asked for together
-        assert_eq!(server.sent(), sent);
-        let queries = server.queries.lock().unwrap().join("\n");
-        let spelt = queries.contains(told) || queries.contains(&told.replace("R", "r"));
-        assert!(spelt, "{search:?}: {queries}");
-        assert!(!queries.contains("a\" }"), "{queries}");
-    }
 }
 
 #[test]

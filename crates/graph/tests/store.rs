@@ -9,8 +9,8 @@ use std::path::Path;
 use proptest::prelude::*;
 use wherefore_graph::{
     Action, Adjacency, ChangeSet, Edge, EntityId, Error, Format, Graph, Input, Literal,
-    LiteralKind, LoadOptions, LoadReport, NameMatch, Store, TableOptions, Term, Triple, Wide,
-    compact, load,
+    LiteralKind, LoadOptions, LoadReport, NameMatch, RelationId, Store, TableOptions, Term, Triple,
+    Wide, compact, load,
 };
 
 fn load_text(
@@ -212,6 +212,49 @@ fn large_table(rows: u32) -> String {
             )
         })
         .collect()
+}
+
+#[test]
+fn a_hub_is_read_by_relation_as_it_is_read_whole() {
+    let dir = tempfile::tempdir().unwrap();
+    let line = |i: u32| match i % 7 {
+        0 => format!("hub\tfirst\tx{i}\n"),
+        1 => format!("y{i}\tlast\thub\n"),
+        _ => format!("hub\tsecond\tx{i}\nz{i}\tfirst\thub\n"),
+    };
+    let text: String = (0..12_000).map(line).collect();
+    load_text(
+        dir.path(),
+        "g.tsv",
+        text.as_bytes(),
+        &LoadOptions::default(),
+    )
+    .unwrap();
+    let store = open(dir.path());
+    let hub = store.entities_named("hub", NameMatch::Exact).unwrap()[0];
+    let (out, back) = (store.outgoing(hub).unwrap(), store.incoming(hub).unwrap());
+    assert!(out.len() > 4096 && back.len() > 4096);
+    for relation in (0..store.relation_bound() as u32).map(RelationId) {
+        for (row, outgoing) in [(&out, true), (&back, false)] {
+            let run = store.run(hub, relation, outgoing).unwrap();
+            let wanted: Vec<_> = row.iter().filter(|e| e.relation == relation).collect();
+            assert_eq!(run.iter().collect::<Vec<_>>(), wanted);
+        }
+    }
+    for edge in out.iter() {
+        let stated = Triple {
+            head: hub,
+            relation: edge.relation,
+            tail: edge.entity,
+        };
+        assert!(store.contains(stated).unwrap());
+        let turned = Triple {
+            head: edge.entity,
+            tail: hub,
+            ..stated
+        };
+        assert!(!store.contains(turned).unwrap());
+    }
 }
 
 #[test]

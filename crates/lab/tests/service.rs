@@ -1,8 +1,9 @@
 //! Questions answered through a SPARQL service give the answers of the store.
 //!
-//! `.ci/virtuoso` starts Virtuoso with MetaQA's graph and runs this; it needs
-//! `WHEREFORE_SERVICE` (the address), `WHEREFORE_SERVICE_NT` (what was loaded there) and the
-//! benchmark's questions. Without them it says what it skipped.
+//! `.ci/virtuoso` and `.ci/oxigraph` start a service with MetaQA's graph and run this; it needs
+//! `WHEREFORE_SERVICE` (the address), `WHEREFORE_SERVICE_ENGINE` (what answers there),
+//! `WHEREFORE_SERVICE_NT` (what was loaded there) and the benchmark's questions. Without them it
+//! says what it skipped.
 
 #![expect(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -14,7 +15,7 @@ use wherefore::config::RetrieverConfig;
 use wherefore::logic::{self, Form, Moment, Plan, RunLimits};
 use wherefore::{Method, PipelineConfig, Question};
 use wherefore_graph::{
-    Graph, Input, LoadOptions, Search, Service, ServiceConfig, Store, index_labels, load,
+    Engine, Graph, Input, LoadOptions, Service, ServiceConfig, Store, index_labels, load,
 };
 use wherefore_lab::questions;
 
@@ -149,7 +150,7 @@ fn a_service_answers_as_the_store_does() {
         variable("WHEREFORE_SERVICE"),
         variable("WHEREFORE_SERVICE_NT"),
     ) else {
-        println!("skipped: questions through a service (`.ci/virtuoso` starts one)");
+        println!("skipped: questions through a service (`.ci/virtuoso`, `.ci/oxigraph` start one)");
         return;
     };
     let Some(questions) = metaqa() else {
@@ -171,7 +172,13 @@ fn a_service_answers_as_the_store_does() {
     let store = Store::open(&graph).unwrap();
     let mut config = ServiceConfig::at(&url);
     config.graph = variable("WHEREFORE_SERVICE_GRAPH");
-    config.search = Search::Virtuoso;
+    config.engine = variable("WHEREFORE_SERVICE_ENGINE").map_or(Engine::Standard, |name| {
+        serde_json::from_value(name.into()).expect("an engine that a service file may name")
+    });
+    let without = match config.engine {
+        Engine::Oxigraph | Engine::Standard => "exact labels",
+        _ => "full text",
+    };
     let index = folder.path().join("labels");
     let start = Instant::now();
     let report = index_labels(config.clone(), &index, 1 << 28, false, &|_| {}, &|_| {}).unwrap();
@@ -193,7 +200,7 @@ fn a_service_answers_as_the_store_does() {
             "{method}: store: {}, {answered} of {all} answered",
             ours.percentiles(0..all)
         );
-        for (name, config) in [("label index", &indexed), ("full text", &config)] {
+        for (name, config) in [("label index", &indexed), (without, &config)] {
             let services: Vec<Service> = (0..if fresh { all } else { 1 })
                 .map(|_| Service::open(config.clone()).unwrap())
                 .collect();

@@ -451,6 +451,7 @@ pub fn graph_code(error: &wherefore_graph::Error) -> &'static str {
         Error::BadTrustList { .. } => "bad-trust-list",
         Error::ServiceUnreachable { .. } => "service-unreachable",
         Error::ServiceRefused { .. } => "service-refused",
+        Error::ServiceGaveUp { .. } => "service-gave-up",
         Error::BadReply { .. } => "bad-reply",
         Error::ServiceFull { .. } => "service-full",
         Error::RequestsSpent { .. } => "requests-spent",

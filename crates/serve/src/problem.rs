@@ -196,6 +196,7 @@ impl From<graph::Error> for Problem {
             Error::SparqlEvaluation(_) => Problem::unprocessable("sparql-evaluation", message),
             Error::ServiceUnreachable { .. }
             | Error::ServiceRefused { .. }
+            | Error::ServiceGaveUp { .. }
             | Error::BadReply { .. } => {
                 return Problem::hidden(
                     StatusCode::BAD_GATEWAY,

@@ -24,6 +24,7 @@ pub(crate) mod repair;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, OnceLock};
 
@@ -448,46 +449,64 @@ impl Changes {
         self.row(base, Side::Incoming, entity)
     }
 
-    /// Edges of one relation, without putting the row of a hub together.
-    fn edges_by(
-        &self,
-        base: &Base,
-        side: Side,
+    /// Outgoing or incoming edges of one relation, without putting the row of a hub together.
+    pub(crate) fn run<'a>(
+        &'a self,
+        base: &'a Base,
         entity: EntityId,
         relation: RelationId,
-    ) -> Result<Vec<Edge>> {
+        outgoing: bool,
+    ) -> Result<Cow<'a, [Edge]>> {
+        let side = match outgoing {
+            true => Side::Outgoing,
+            false => Side::Incoming,
+        };
         let (patches, rows) = self.side(base, side);
-        let row = match entity.index() < base.entities() {
-            true => rows.row_by(entity, relation)?,
-            false => &[],
+        let run = match entity.index() {
+            i if i < base.entities() => rows.row_by(entity, relation)?,
+            i if i < self.entity_bound() => &[],
+            _ => return Err(self.no_entity(entity)),
         };
         let Some(patch) = patches.get(&entity) else {
-            return Ok(row.to_vec());
+            return Ok(Cow::Borrowed(run));
         };
         let edge = |id| Edge {
             relation,
             entity: EntityId(id),
         };
-        let kept = row.iter().filter(|edge| !patch.removed.contains(edge));
+        let kept = run.iter().filter(|edge| !patch.removed.contains(edge));
         let added = patch.added.range(edge(0)..=edge(u32::MAX));
-        Ok(kept.chain(added).copied().collect())
+        let mut edges: Vec<Edge> = kept.chain(added).copied().collect();
+        edges.sort_unstable();
+        Ok(Cow::Owned(edges))
     }
 
     /// Number of triples that the entity is head or tail of.
     pub(crate) fn degree(&self, base: &Base, entity: EntityId) -> Result<usize> {
-        let mut degree = 0;
-        for side in [Side::Outgoing, Side::Incoming] {
-            let (patches, rows) = self.side(base, side);
-            degree += match entity.index() {
-                i if i < base.entities() => rows.range(entity)?.len(),
-                i if i < self.entity_bound() => 0,
-                _ => return Err(self.no_entity(entity)),
-            };
-            if let Some(patch) = patches.get(&entity) {
-                degree = (degree + patch.added.len()).saturating_sub(patch.removed.len());
-            }
-        }
-        Ok(degree)
+        Ok(self.row_length(base, true, entity)? + self.row_length(base, false, entity)?)
+    }
+
+    /// Number of outgoing or incoming edges, without reading them.
+    pub(crate) fn row_length(
+        &self,
+        base: &Base,
+        outgoing: bool,
+        entity: EntityId,
+    ) -> Result<usize> {
+        let side = match outgoing {
+            true => Side::Outgoing,
+            false => Side::Incoming,
+        };
+        let (patches, rows) = self.side(base, side);
+        let length = match entity.index() {
+            i if i < base.entities() => rows.range(entity)?.len(),
+            i if i < self.entity_bound() => 0,
+            _ => return Err(self.no_entity(entity)),
+        };
+        Ok(match patches.get(&entity) {
+            Some(patch) => (length + patch.added.len()).saturating_sub(patch.removed.len()),
+            None => length,
+        })
     }
 
     pub(crate) fn contains(&self, base: &Base, triple: Triple) -> Result<bool> {

@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use super::{Changes, Side};
+use super::Changes;
 use crate::base::{Base, LONGEST_VALUE};
 use crate::error::Result;
 use crate::graph::{EntityId, RelationId};
@@ -115,7 +115,7 @@ impl Changes {
             return Ok(true);
         }
         for &relation in &self.naming.relations {
-            if !(self.edges_by(base, Side::Incoming, entity, relation)?).is_empty() {
+            if !(self.run(base, entity, relation, false)?).is_empty() {
                 return Ok(true);
             }
         }
@@ -127,7 +127,7 @@ impl Changes {
         let mut best: Option<(u8, Vec<u8>, EntityId)> = None;
         for &relation in &self.naming.labels {
             let mut of_relation: Option<(u8, Vec<u8>, EntityId)> = None;
-            for edge in self.edges_by(base, Side::Outgoing, entity, relation)? {
+            for edge in self.run(base, entity, relation, true)?.iter() {
                 let mut bytes = Vec::new();
                 self.key(base, edge.entity, &mut bytes)?;
                 if let Some(rank) = label_rank(&bytes, &base.manifest.language) {

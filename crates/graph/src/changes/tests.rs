@@ -10,7 +10,7 @@ use super::edit::ChangeSet;
 use super::log::{Action, LOG};
 use super::repair::{RepairReport, repair};
 use crate::error::Error;
-use crate::graph::{Adjacency, EntityId, Graph, NameMatch, RelationId};
+use crate::graph::{Adjacency, EntityId, Graph, NameMatch, RelationId, edges_by_relation};
 use crate::load::{Format, Input, LoadOptions, TableOptions, load};
 use crate::names::normalise;
 use crate::sparql::{ResultFormat, SparqlOptions, write};
@@ -98,6 +98,12 @@ fn picture(store: &Store) -> Picture {
         let (out, back) = (store.outgoing(e).unwrap(), store.incoming(e).unwrap());
         assert!(out.is_sorted() && back.is_sorted());
         assert_eq!(store.degree(e).unwrap(), out.len() + back.len());
+        for relation in (0..store.relation_bound() as u32).map(RelationId) {
+            for (row, outgoing) in [(&out, true), (&back, false)] {
+                let run = store.run(e, relation, outgoing).unwrap();
+                assert_eq!(run, edges_by_relation(row, relation));
+            }
+        }
         if store.degree(e).unwrap() > 0 {
             assert_eq!(
                 store.find_term(&store.entity_term(e).unwrap()).unwrap(),

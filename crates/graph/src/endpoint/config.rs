@@ -4,7 +4,8 @@
 //! url = "https://query.example.org/sparql"
 //! graph = "http://example.org/films"          # a named graph; the default one if none is given
 //! labels = ["rdfs:label"]                     # predicates that give labels, best first
-//! search = "virtuoso"                         # or graphdb, fuseki, qlever, exact, none
+//! engine = "virtuoso"                         # or graphdb, fuseki, qlever, oxigraph, standard
+//! search = "full-text"                        # or exact, none
 //! index = "films-labels"                      # a label index of `wherefore index`
 //! user_env = "FILMS_USER"                     # credentials: names of environment variables only
 //! password_env = "FILMS_PASSWORD"
@@ -26,6 +27,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::engine::Engine;
 use crate::error::{Error, Result};
 use crate::load::naming::{ALIASES, LABELS};
 use crate::sparql::PREFIXES;
@@ -54,6 +56,9 @@ pub struct ServiceConfig {
     /// The relations of the graph; queried from the service if empty.
     #[serde(default)]
     pub relations: Vec<String>,
+    /// The program that answers there.
+    #[serde(default)]
+    pub engine: Engine,
     /// How names are looked up where there is no label index.
     #[serde(default)]
     pub search: Search,
@@ -84,16 +89,10 @@ pub struct ServiceConfig {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Search {
-    /// Virtuoso's `bif:contains`.
-    Virtuoso,
-    /// GraphDB's Lucene connector named `labels`.
-    Graphdb,
-    /// Fuseki's Lucene (`text:query`).
-    Fuseki,
-    /// QLever's text index (`ql:contains-word`).
-    Qlever,
-    /// Exact labels in common spellings. Works with every service.
+    /// By the full text of its engine; as `Exact` if that has none.
     #[default]
+    FullText,
+    /// Exact labels in common spellings. Works with every service.
     Exact,
     /// No search: topics must be IRIs.
     None,
@@ -172,6 +171,7 @@ impl ServiceConfig {
             aliases: Vec::new(),
             language: english(),
             relations: Vec::new(),
+            engine: Engine::default(),
             search: Search::default(),
             index: None,
             method: Method::default(),

@@ -239,10 +239,11 @@ impl Service {
                     .client
                     .bad_reply("a row of a neighbourhood has no `?e`, `?p`, `?o`"));
             };
-            // a service may write a term otherwise than it was asked for
+            // a service may write a value otherwise than it was asked for
+            let is_value = matches!(e, oxrdf::Term::Literal(_));
             let entity = match ids.get(e.to_string().as_str()) {
                 Some(&entity) => entity,
-                None if batch.len() == 1 => batch[0].0,
+                None if batch.len() == 1 && is_value => batch[0].0,
                 None => {
                     return Err(self
                         .client

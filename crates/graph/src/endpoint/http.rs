@@ -4,7 +4,7 @@
 //! deadline holds for all attempts of a request and for the whole reply, so that a service that
 //! sends its reply byte by byte cannot block a question for ever.
 //! The reply must be SPARQL results: a web page, another content type, a truncated or an endless
-//! reply is an error. Credentials are sent to that service alone and never logged.
+//! reply is an error, and so is one that the service gave up in the middle. Credentials are sent to that service alone and never logged.
 
 use std::fmt;
 use std::io::{self, Read};
@@ -18,6 +18,7 @@ use ureq::http::Response;
 use ureq::{Agent, Body};
 
 use super::config::{Method, ServiceConfig, with_environment};
+use super::engine::{Engine, LAST_WORDS, ReplyStatus, ends_given_up, gave_up};
 use super::lock;
 use crate::error::{Error, Result};
 
@@ -36,6 +37,7 @@ const RESULTS: &str = "application/sparql-results+json, application/sparql-resul
 pub(super) struct Client {
     url: String,
     graph: Option<String>,
+    engine: Engine,
     method: Method,
     headers: Vec<(String, Secret)>,
     agent: Agent,
@@ -145,6 +147,7 @@ impl Client {
         Ok(Self {
             url: config.url.clone(),
             graph: config.graph.clone(),
+            engine: config.engine,
             method: config.method,
             headers,
             agent,
@@ -318,6 +321,9 @@ impl Client {
         LimitedBody {
             inner: response.into_body().into_reader(),
             left: self.max_bytes,
+            held: Vec::new(),
+            ready: 0,
+            ended: false,
         }
     }
 
@@ -365,12 +371,28 @@ impl Client {
             }
             let left = deadline.saturating_duration_since(Instant::now());
             let (error, requested_wait) = match self.send_once(query, accept, left) {
-                Ok(response) if response.status().is_success() => return Ok(response),
+                Ok(response) if response.status().is_success() => {
+                    let reply = ReplyStatus {
+                        status: response.status().as_u16(),
+                        headers: response.headers(),
+                        message: "",
+                    };
+                    return match gave_up(&reply) {
+                        true => Err(self.given_up("it sent a part of the result")),
+                        false => Ok(response),
+                    };
+                }
                 Ok(response) => {
-                    let status = response.status().as_u16();
                     let requested_wait = retry_after(&response);
                     let error = self.refusal(response);
-                    if status != 429 && !matches!(status, 502..=504) {
+                    // a query that was stopped would be stopped again
+                    if !matches!(
+                        &error,
+                        Error::ServiceRefused {
+                            status: 429 | 502..=504,
+                            ..
+                        }
+                    ) {
                         return Err(error);
                     }
                     (error, requested_wait)
@@ -418,6 +440,8 @@ impl Client {
                 .as_deref()
                 .map(|graph| ("default-graph-uri", graph)),
         );
+        let time_limit = self.engine.dialect().time_limit(left);
+        fields.extend(time_limit.as_ref().map(|(name, value)| (*name, &**value)));
         match self.method {
             Method::Post => {
                 let mut request = self.agent.post(&self.url).header("accept", accept);
@@ -448,6 +472,13 @@ impl Client {
         }
     }
 
+    fn given_up(&self, reason: &str) -> Error {
+        Error::ServiceGaveUp {
+            url: self.url.clone(),
+            reason: self.redacted(reason),
+        }
+    }
+
     pub(super) fn bad_reply(&self, reason: &str) -> Error {
         Error::BadReply {
             url: self.url.clone(),
@@ -472,6 +503,9 @@ impl Client {
                 Some(budget) if budget.deadline() <= Instant::now() => self.late(budget),
                 _ => self.bad_reply(TOO_SLOW),
             };
+        }
+        if text.contains(GIVEN_UP) {
+            return self.given_up(GIVEN_UP);
         }
         if text.contains(ENDLESS) {
             let limit = self.max_bytes;
@@ -504,11 +538,20 @@ impl Client {
     fn refusal(&self, response: Response<Body>) -> Error {
         let status = response.status().as_u16();
         let is_page = content_type(&response) == "text/html";
+        let headers = response.headers().clone();
         let mut bytes = Vec::new();
         let reader = response.into_body().into_reader();
         // a partial message is better than none
         let _ = reader.take(16_384).read_to_end(&mut bytes);
         let text = String::from_utf8_lossy(&bytes);
+        let reply = ReplyStatus {
+            status,
+            headers: &headers,
+            message: &text,
+        };
+        if gave_up(&reply) {
+            return self.given_up(&text);
+        }
         let reason = match is_page {
             true => "it sent a web page".to_owned(),
             false => self.redacted(&text),
@@ -523,6 +566,8 @@ impl Client {
 
 const ENDLESS: &str = "the reply is too long";
 
+const GIVEN_UP: &str = "it broke off in the middle of the result and said so";
+
 const TOO_SLOW: &str = "it did not send a whole reply in time";
 
 const TOO_LONG: &str = "it contains a term of many megabytes";
@@ -532,19 +577,48 @@ pub(super) fn is_too_long(error: &Error) -> bool {
     matches!(error, Error::BadReply { reason, .. } if reason == TOO_LONG)
 }
 
-/// A reader that fails when a reply is too long.
+/// A reader that fails when a reply is too long, or ends with the words of an engine that gave it
+/// up. It holds back as many bytes as such words may have.
 struct LimitedBody<R> {
     inner: R,
     left: u64,
+    /// Bytes that were read and not handed out; `ready` of them are no last words.
+    held: Vec<u8>,
+    ready: usize,
+    ended: bool,
+}
+
+impl<R: Read> LimitedBody<R> {
+    /// Reads as much at once as is wanted: parsers look at a long term anew with each read.
+    fn fill(&mut self, wanted: usize) -> io::Result<()> {
+        while self.ready == 0 && !self.ended {
+            let known = self.held.len();
+            self.held.resize(known + wanted + LAST_WORDS, 0);
+            let read = self.inner.read(&mut self.held[known..]);
+            let read = read.inspect_err(|_| self.held.truncate(known))?;
+            self.held.truncate(known + read);
+            self.left = (self.left)
+                .checked_sub(read as u64)
+                .ok_or_else(|| io::Error::other(ENDLESS))?;
+            self.ended = read == 0;
+            if self.ended && ends_given_up(&self.held) {
+                return Err(io::Error::other(GIVEN_UP));
+            }
+            let kept = if self.ended { 0 } else { LAST_WORDS };
+            self.ready = self.held.len().saturating_sub(kept);
+        }
+        Ok(())
+    }
 }
 
 impl<R: Read> Read for LimitedBody<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.inner.read(buffer)?;
-        self.left = (self.left)
-            .checked_sub(read as u64)
-            .ok_or_else(|| io::Error::other(ENDLESS))?;
-        Ok(read)
+        self.fill(buffer.len())?;
+        let given = self.ready.min(buffer.len());
+        buffer[..given].copy_from_slice(&self.held[..given]);
+        self.held.drain(..given);
+        self.ready -= given;
+        Ok(given)
     }
 }
 

@@ -1,5 +1,5 @@
 //! A remote SPARQL 1.1 service as a [`Graph`]: Virtuoso, QLever, GraphDB, Neptune, Fuseki,
-//! Blazegraph, Oxigraph.
+//! Blazegraph, Oxigraph. What differs between them stands in `engine/`.
 //!
 //! Entities get ids when they are first returned. All relations are known from the start: they are
 //! configured, or queried once, so that methods can prepare what depends on them; a new relation is
@@ -18,6 +18,7 @@
 
 mod config;
 mod deferred;
+mod engine;
 mod fetch;
 mod http;
 mod index;
@@ -36,6 +37,7 @@ use std::time::{Duration, Instant};
 
 pub use config::{Method, Search, ServiceConfig, ServiceLimits};
 pub use deferred::Deferred;
+pub use engine::Engine;
 pub use index::{LabelReport, index_labels};
 pub use summary::{Around, RelationSummary, Summary};
 pub use trust::{Trust, Trusted, TrustedServices};

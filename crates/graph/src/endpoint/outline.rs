@@ -134,10 +134,13 @@ impl Service {
                 return self.fetch_parts(batch, mode, true);
             }
             // a query that this service does not understand, or that is too much for it
-            Err(Error::ServiceRefused {
-                status: 400 | 500 | 501,
-                ..
-            }) => {
+            Err(
+                Error::ServiceRefused {
+                    status: 400 | 500 | 501,
+                    ..
+                }
+                | Error::ServiceGaveUp { .. },
+            ) => {
                 self.counts_fail.store(true, Ordering::Relaxed);
                 let wanted: Vec<RowRequest> = batch.iter().map(|(one, _)| *one).collect();
                 return self.fetch_instead(&wanted);

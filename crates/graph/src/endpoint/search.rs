@@ -1,12 +1,13 @@
 //! Searching entities by name at a service.
 //!
-//! A service's full text gives labels that hold all words of a name; those that are the name, in
-//! normal form, count. Of a name of common words the shortest labels come first, and the name
+//! A service's full text (`engine/`) gives labels that hold all words of a name; those that are the
+//! name, in normal form, count. Of a name of common words the shortest labels come first, and the name
 //! itself is the shortest of them.
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Search, Service, lock};
+use super::engine::TextQuery;
+use super::{Relations, Search, Service, lock};
 use crate::error::Result;
 use crate::graph::{Adjacency, EntityId, NameMatch};
 use crate::key;
@@ -18,6 +19,8 @@ const NAMES: usize = 12;
 const LABELS_EACH: usize = 40;
 /// Names in the cache (guess).
 const REMEMBERED: usize = 200_000;
+/// Letters of a word that a prefix search completes; Virtuoso asks for four before a `*`.
+const SHORTEST_PREFIX: usize = 4;
 /// Maximum words of a name (guess).
 const MOST_WORDS: usize = 12;
 
@@ -93,9 +96,8 @@ impl Service {
     }
 
     fn search_chunk(&self, chunk: &[(String, &str)]) -> Result<()> {
-        let query = match self.config.search {
-            Search::Exact => self.exact_query(chunk),
-            _ => {
+        let query = match self.searches_text() {
+            true => {
                 let parts: Vec<String> = (chunk.iter())
                     .filter_map(|(normal, _)| self.text_query(normal, false))
                     .collect();
@@ -104,6 +106,7 @@ impl Service {
                 }
                 format!("SELECT ?e ?l WHERE {{ {} }}", parts.join(" UNION "))
             }
+            false => self.exact_query(chunk),
         };
         let mut found: LabelMatches = (chunk.iter())
             .map(|(normal, _)| (normal.clone(), Vec::new()))
@@ -119,10 +122,7 @@ impl Service {
 
     pub(super) fn search_prefix(&self, normal: &str, limit: usize) -> Result<Vec<EntityId>> {
         // a name cannot be guessed at from its beginning without full text
-        if matches!(
-            self.config.search,
-            Search::Exact | Search::None | Search::Qlever
-        ) {
+        if !self.searches_text() {
             return Ok(Vec::new());
         }
         let Some(part) = self.text_query(normal, true) else {
@@ -154,10 +154,20 @@ impl Service {
         Ok(found)
     }
 
-    fn naming_list(&self) -> String {
-        let all = self.config.labels.iter().chain(&self.config.aliases);
-        let all: Vec<String> = all.map(|iri| format!("<{iri}>")).collect();
-        all.join(", ")
+    /// Whether names are looked up by full text.
+    fn searches_text(&self) -> bool {
+        self.config.search == Search::FullText && self.text_query("a", false).is_some()
+    }
+
+    /// The relations that give names and occur; all that may, where none is known to.
+    fn naming_iris(&self) -> Vec<&str> {
+        let Relations { iris, naming, .. } = self.relations.as_ref();
+        match naming.is_empty() {
+            false => naming.iter().map(|r| iris[r.index()].as_str()).collect(),
+            true => (self.config.labels.iter().chain(&self.config.aliases))
+                .map(String::as_str)
+                .collect(),
+        }
     }
 
     /// Labels as they may be written: as given, in lower case, and with capitals.
@@ -179,66 +189,31 @@ impl Service {
                 literals.push(plain);
             }
         }
+        let naming: Vec<String> = (self.naming_iris().iter())
+            .map(|iri| format!("<{iri}>"))
+            .collect();
         format!(
             "SELECT ?e ?l WHERE {{ VALUES ?l {{ {} }} ?e ?p ?l FILTER(?p IN ({})) }} LIMIT {}",
             literals.join(" "),
-            self.naming_list(),
+            naming.join(", "),
             chunk.len() * LABELS_EACH * 2
         )
     }
 
-    /// The part of a query that gives labels with all words of a name, by the service's full text.
+    /// The part of a query that gives labels with all words of a name, by the engine's full text.
     fn text_query(&self, normal: &str, prefix: bool) -> Option<String> {
         // words of full text are letters and digits; all else would be syntax
         let words: Vec<&str> = normal
             .split(|c: char| !c.is_alphanumeric())
             .filter(|w| !w.is_empty())
             .collect();
-        let (last, before) = words.split_last()?;
-        let star = |word: &str| match prefix && word.chars().count() >= 4 {
-            true => format!("{word}*"),
-            false => word.to_owned(),
-        };
-        let all: Vec<String> = (before.iter().map(|w| (*w).to_owned()))
-            .chain([star(last)])
-            .collect();
-        let naming = self.naming_list();
-        let pattern = match self.config.search {
-            // a predicate that is a variable takes Virtuoso several times as long
-            Search::Virtuoso => {
-                let quoted: Vec<String> = all.iter().map(|w| format!("'{w}'")).collect();
-                let parts: Vec<String> = (self.relations.naming.iter())
-                    .map(|relation| {
-                        format!(
-                            "{{ ?e <{}> ?l . ?l <bif:contains> \"{}\" }}",
-                            self.relations.iris[relation.index()],
-                            quoted.join(" AND ")
-                        )
-                    })
-                    .collect();
-                if parts.is_empty() {
-                    return None;
-                }
-                parts.join(" UNION ")
-            }
-            Search::Fuseki => format!(
-                "(?e ?score ?l) <http://jena.apache.org/text#query> ( \"{}\" {LABELS_EACH} )",
-                all.join(" AND ")
-            ),
-            Search::Graphdb => format!(
-                "?s a <http://www.ontotext.com/connectors/lucene/instance#labels> ; \
-                 <http://www.ontotext.com/connectors/lucene#query> \"{}\" ; \
-                 <http://www.ontotext.com/connectors/lucene#entities> ?e . \
-                 ?e ?p ?l . FILTER(?p IN ({naming}))",
-                all.join(" AND ")
-            ),
-            Search::Qlever => format!(
-                "?e ?p ?l . ?l <http://qlever.cs.uni-freiburg.de/builtin-functions/contains-word> \
-                 \"{}\" . FILTER(?p IN ({naming}))",
-                all.join(" ")
-            ),
-            Search::Exact | Search::None => return None,
-        };
+        let last = words.last()?;
+        let pattern = self.config.engine.dialect().labels_with(&TextQuery {
+            prefix: prefix && last.chars().count() >= SHORTEST_PREFIX,
+            words: &words,
+            naming: &self.naming_iris(),
+            limit: LABELS_EACH,
+        })?;
         Some(format!(
             "{{ SELECT DISTINCT ?e ?l WHERE {{ {pattern} }} ORDER BY STRLEN(STR(?l)) LIMIT {LABELS_EACH} }}"
         ))

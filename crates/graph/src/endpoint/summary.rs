@@ -257,7 +257,10 @@ impl Service {
         let query = format!(
             "SELECT ?o WHERE {{ ?s <{relation}> ?o FILTER(!isBlank(?o) && (isIRI(?o) || STRLEN(STR(?o)) <= 200)) }} LIMIT {TAILS_OF}"
         );
-        let rows = self.client.select(&query, TAILS_OF)?.rows;
+        let rows = match self.client.select(&query, TAILS_OF) {
+            Err(Error::ServiceGaveUp { .. }) => Vec::new(),
+            reply => reply?.rows,
+        };
         let tails = rows.iter().filter_map(|row| row.first()?.as_ref());
         Ok(tails.map(ToString::to_string).collect())
     }
@@ -277,7 +280,9 @@ impl Service {
                 missed.store(true, Ordering::Relaxed);
                 return Ok(Vec::new());
             }
-            Err(Error::ServiceRefused { status: 500.., .. }) => return Ok(Vec::new()),
+            Err(Error::ServiceRefused { status: 500.., .. } | Error::ServiceGaveUp { .. }) => {
+                return Ok(Vec::new());
+            }
             reply => reply?,
         };
         let mut rows = Vec::with_capacity(reply.rows.len());

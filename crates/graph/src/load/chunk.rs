@@ -27,9 +27,10 @@ pub(crate) struct Interner {
 
 impl Interner {
     pub(crate) fn intern(&mut self, string: &[u8]) -> Result<u32> {
-        let hash = xxh3_64(string);
-        // half the hash beside the id keeps most comparisons out of the arena
-        let tag = (hash >> 32) as u32;
+        // half of the hash stands beside the id and is all that the table knows: neither comparing
+        // nor growing reads strings, which lie far apart
+        let tag = (xxh3_64(string) >> 32) as u32;
+        let hash = spread(tag);
         let found = self.table.find(hash, |&(t, id)| {
             t == tag && self.slots[id as usize].bytes(&self.arena) == string
         });
@@ -46,10 +47,8 @@ impl Interner {
             payload: id,
         });
         self.arena.extend_from_slice(string);
-        let (arena, slots) = (&self.arena, &self.slots);
-        self.table.insert_unique(hash, (tag, id), |&(_, id)| {
-            xxh3_64(slots[id as usize].bytes(arena))
-        });
+        self.table
+            .insert_unique(hash, (tag, id), |&(tag, _)| spread(tag));
         Ok(id)
     }
 
@@ -57,6 +56,12 @@ impl Interner {
     fn memory(&self) -> usize {
         self.arena.capacity() + self.slots.len() * (16 + 24 + 4) + self.table.capacity() * 9
     }
+}
+
+/// A hash of all 64 bits, which the table takes its places from, from half of one.
+fn spread(tag: u32) -> u64 {
+    // 2^64 divided by the golden ratio (Knuth, The Art of Computer Programming 3, 6.4)
+    u64::from(tag).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 /// A worker's share of the input.

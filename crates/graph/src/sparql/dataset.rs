@@ -18,14 +18,18 @@ use std::sync::Arc;
 
 use oxrdf::{BlankNode, NamedNode};
 use spareval::{ExpressionTerm, InternalQuad, QueryableDataset};
+use spargebra::term::GroundTerm;
 
 use super::scheme;
 use super::watch::{Interrupted, Watch, check_deadline};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::graph::{
     Adjacency, Edge, EntityId, Graph, Literal, LiteralKind, RelationId, Term, Triple,
 };
 use crate::store::Store;
+
+/// Ids or triples that are counted between two checks of the clock: some milliseconds.
+const IDS_PER_CHECK: usize = 1 << 18;
 
 /// A term inside the evaluator. Equal terms are equal here whatever their place in a triple.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -168,6 +172,54 @@ impl<'a> GraphDataset<'a> {
         };
         let triples = self.store.relation_count(relation)?;
         Ok((triples > 0).then(|| (iri.clone(), triples)))
+    }
+
+    /// How many triples each entity is the head of (or, if `outgoing` is false, the tail), by its
+    /// id: of one relation, or of all, whose rows need not be read for that.
+    pub(super) fn end_counts(
+        &self,
+        relation: Option<&NamedNode>,
+        outgoing: bool,
+    ) -> Result<Vec<u32>> {
+        let mut counts = vec![0u32; self.store.entity_bound()];
+        let Some(iri) = relation else {
+            for (id, count) in counts.iter_mut().enumerate() {
+                if id % IDS_PER_CHECK == 0 && self.watch.tick().is_err() {
+                    return Err(self.fault());
+                }
+                let length = self.store.row_length(EntityId(id as u32), outgoing)?;
+                *count = u32::try_from(length).unwrap_or(u32::MAX);
+            }
+            return Ok(counts);
+        };
+        let own = self.graph_term(&iri.clone().into());
+        let Some(relation) = self.store.find_relation_term(&own)? else {
+            return Ok(counts);
+        };
+        for (number, triple) in self.store.triples_by_relation(relation)?.enumerate() {
+            if number % IDS_PER_CHECK == 0 && self.watch.tick().is_err() {
+                return Err(self.fault());
+            }
+            let triple = triple?;
+            let end = if outgoing { triple.head } else { triple.tail };
+            if let Some(count) = counts.get_mut(end.index()) {
+                *count = count.saturating_add(1);
+            }
+        }
+        Ok(counts)
+    }
+
+    fn fault(&self) -> Error {
+        self.watch.take().unwrap_or(Error::Stopped)
+    }
+
+    /// An entity as a constant of a query; none for blank nodes, which cannot be one.
+    pub(super) fn constant(&self, entity: EntityId) -> Result<Option<GroundTerm>> {
+        Ok(match self.rdf_term(self.store.entity_term(entity)?) {
+            oxrdf::Term::NamedNode(iri) => Some(GroundTerm::NamedNode(iri)),
+            oxrdf::Term::Literal(literal) => Some(GroundTerm::Literal(literal)),
+            _ => None,
+        })
     }
 
     fn predicate(&self, relation: RelationId) -> Result<Node> {

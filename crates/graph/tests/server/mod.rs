@@ -1,5 +1,9 @@
 //! A server that evaluates queries over a store, or does what a test tells it to.
 
+#![allow(dead_code, reason = "each file of tests uses a part of it")]
+
+pub(crate) mod films;
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
@@ -8,6 +12,8 @@ use std::time::Duration;
 use wherefore_graph::names::percent_decode;
 use wherefore_graph::sparql::{ResultFormat, SparqlOptions, write};
 use wherefore_graph::{ServiceConfig, Store};
+
+pub(crate) const JSON: &str = "application/sparql-results+json";
 
 /// What a server does with the n-th query.
 pub(crate) type Reply = Box<dyn Fn(usize, &str, &mut TcpStream) -> bool + Send + Sync>;
@@ -113,10 +119,14 @@ fn query_of(stream: &TcpStream) -> Option<String> {
 }
 
 pub(crate) fn says(stream: &mut TcpStream, status: &str, kind: &str, body: &[u8]) {
+    says_with(stream, status, &format!("Content-Type: {kind}\r\n"), body);
+}
+
+/// With headers, each with its end of line.
+pub(crate) fn says_with(stream: &mut TcpStream, status: &str, headers: &str, body: &[u8]) {
     let length = body.len();
     let head = format!(
-        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n\
-         Connection: close\r\n\r\n"
+        "HTTP/1.1 {status}\r\n{headers}Content-Length: {length}\r\nConnection: close\r\n\r\n"
     );
     // whoever hangs up has seen enough
     let _ = stream.write_all(head.as_bytes());

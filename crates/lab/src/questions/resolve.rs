@@ -214,7 +214,7 @@ impl Walk {
         self.frontier.clear();
         self.frontier.extend(from);
         for &entity in from {
-            self.met[entity.index()] = self.round;
+            self.meet(entity);
         }
         for hops in 0..=max_hops {
             if self.frontier.iter().any(|e| to.binary_search(e).is_ok()) {
@@ -224,20 +224,28 @@ impl Walk {
                 break;
             }
             self.next.clear();
-            for &entity in &self.frontier {
+            let frontier = std::mem::take(&mut self.frontier);
+            for &entity in &frontier {
                 for edges in [graph.outgoing(entity)?, graph.incoming(entity)?] {
                     for edge in edges.iter() {
-                        let met = &mut self.met[edge.entity.index()];
-                        if *met != self.round {
-                            *met = self.round;
+                        if self.meet(edge.entity) {
                             self.next.push(edge.entity);
                         }
                     }
                 }
             }
-            std::mem::swap(&mut self.frontier, &mut self.next);
+            self.frontier = std::mem::replace(&mut self.next, frontier);
         }
         Ok(None)
+    }
+
+    /// Whether this is the first time in this round. A service numbers entities as they are met,
+    /// so that there are more and more of them.
+    fn meet(&mut self, entity: EntityId) -> bool {
+        if entity.index() >= self.met.len() {
+            self.met.resize(entity.index() + 1, 0);
+        }
+        std::mem::replace(&mut self.met[entity.index()], self.round) != self.round
     }
 }
 
@@ -266,6 +274,15 @@ mod tests {
             [1, 0, 1]
         );
         assert_eq!(found.missing(&asked), (vec![], vec!["World Series 1905"]));
+    }
+
+    #[test]
+    fn a_walk_meets_entities_that_were_not_there_when_it_began() {
+        let graph = toy::graph();
+        let found = resolve(&question("Lou Seal", &["World Series 2010"]), &graph).unwrap();
+        let (topics, answers) = (found.topic_entities(), found.answer_entities());
+        let hops = Walk::new(0).nearest(&graph, &topics, &answers, 3).unwrap();
+        assert_eq!(hops, Some(2));
     }
 
     #[test]
