@@ -33,6 +33,7 @@ use wherefore_model::optimise::{AdamW, AdamWConfig, Schedule};
 use wherefore_model::qr_gat::{
     Batch, Config, Network, Projected, Scorer, Scratch, Subgraph, Table, loss,
 };
+use wherefore_model::scoring::TripleScorer;
 use wherefore_model::tensor::Device;
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
