@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use wherefore::graph::MemoryGraph;
-use wherefore::model::checkpoint::Checkpoint;
+use wherefore::model::checkpoint::{Checkpoint, Checkpointable};
 use wherefore::model::qr_gat::Network;
 use wherefore::model::tensor::Device;
 use wherefore::model::{distance_mlp, pna, relation_plan};

@@ -29,6 +29,7 @@ use std::time::Instant;
 use half::f16;
 use serde::Deserialize;
 use wherefore_model::Random;
+use wherefore_model::checkpoint::Checkpointable;
 use wherefore_model::optimise::{AdamW, AdamWConfig, Schedule};
 use wherefore_model::qr_gat::{
     Batch, Config, Network, Projected, Scorer, Scratch, Subgraph, Table, loss,

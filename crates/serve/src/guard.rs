@@ -278,6 +278,7 @@ fn without_port(host: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use axum::body::Body;
+    use axum::http::HeaderName;
 
     use super::*;
     use crate::keys::new_key;

@@ -158,6 +158,7 @@ checkpointable!(Network, "distance-mlp", config: Config, dim);
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::checkpoint::Checkpointable;
     use crate::qr_gat::{Table, loss};
     use crate::tensor::gradient::worst_error;
 

@@ -137,6 +137,8 @@ mod tests {
     use super::super::network::tests::texts;
     use super::*;
     use crate::Random;
+    use crate::checkpoint::numbers;
+    use crate::tensor::Device;
 
     #[test]
     fn texts_side_by_side_are_read_as_with_gradients() {

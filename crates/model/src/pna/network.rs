@@ -240,6 +240,7 @@ checkpointable!(Network, "pna", config: Config, dim);
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::checkpoint::Checkpointable;
     use crate::distance_mlp::tests::{FIRST, SECOND, numbers};
     use crate::qr_gat::{Table, loss};
     use crate::tensor::gradient::worst_error;

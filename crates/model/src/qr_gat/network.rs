@@ -251,6 +251,7 @@ pub(super) mod tests {
     use std::collections::HashMap;
 
     use super::*;
+    use crate::checkpoint::Checkpointable;
     use crate::qr_gat::{Subgraph, Table};
     use crate::tensor::gradient::worst_error;
 

@@ -310,6 +310,7 @@ checkpointable!(Network, "relation-plan", config: Config, dim);
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use crate::checkpoint::Checkpointable;
     use crate::distance_mlp::tests::numbers;
     use crate::qr_gat::Table;
     use crate::tensor::gradient::worst_error;

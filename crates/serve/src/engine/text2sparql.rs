@@ -106,7 +106,6 @@ impl Engine {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::engine::toy_engine;
 
     #[test]
