@@ -14,9 +14,9 @@ mod world;
 
 use std::ffi::OsString;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser, Subcommand};
 
-use args::{Args, Command};
+use args::Global;
 use errors::Exit;
 use output::Output;
 use wherefore_graph::Action;
@@ -27,6 +27,70 @@ pub use library::{
     pipeline, sparql_workers, start_by,
 };
 pub use open::open;
+
+/// Answers plain-language questions over your own knowledge graph, and proves each answer with
+/// triples that were looked up in the graph again.
+#[derive(Debug, Parser)]
+#[command(
+    name = "wherefore",
+    version,
+    arg_required_else_help = true,
+    disable_help_subcommand = true,
+    after_help = "\
+Exit status: 0 done; 1 done, and the answer is no; 2 something is wrong with what was given;
+3 wherefore itself failed. Results go to standard output, all else to standard error.
+
+Try it:
+  wherefore demo"
+)]
+struct Args {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Demo(commands::demo::Demo),
+    Ask(commands::ask::Ask),
+    Load(commands::load::Load),
+    /// Add triples to a graph, at once and for good
+    ///
+    /// The change is on the disk when the command ends, and whoever asks after it sees it.
+    Add(commands::change::Change),
+    /// Remove triples from a graph, at once and for good
+    ///
+    /// The change is on the disk when the command ends, and whoever asks after it sees it.
+    Remove(commands::change::Change),
+    Compact(commands::compact::Compact),
+    Repair(commands::repair::Repair),
+    Diff(commands::diff::Diff),
+    Index(commands::index::Index),
+    Info(commands::info::Info),
+    Sparql(commands::sparql::Sparql),
+    #[command(hide = true)]
+    SparqlWorker(commands::sparql::SparqlWorker),
+    Trust(commands::trust::TrustService),
+    Logic(commands::logic::Logic),
+    Link(commands::link::Link),
+    Questions(commands::questions::Questions),
+    Train(commands::train::Train),
+    Adapt(commands::adapt::Adapt),
+    Label(commands::label::Label),
+    Eval(commands::eval::Eval),
+    Score(commands::score::Score),
+    Report(commands::report::Report),
+    Calibrate(commands::calibrate::Calibrate),
+    Conformal(commands::conformal::Conformal),
+    Verify(commands::verify::Verify),
+    Keygen(commands::keygen::Keygen),
+    Model(commands::model::Model),
+    Serve(commands::serve::Serve),
+    Mcp(commands::serve::Mcp),
+    Completions(commands::manual::Completions),
+    Man(commands::manual::Man),
+}
 
 /// Runs the command that the arguments say, the program's name first; the exit status.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
@@ -45,8 +109,8 @@ fn run_command(args: &Args) -> Exit {
     let done = match &args.command {
         Command::Demo(args) => commands::demo::run(args, &output),
         Command::Questions(args) => commands::questions::run(args, &output),
-        Command::Completions(args) => commands::manual::completions(args, &output),
-        Command::Man(args) => commands::manual::man(args, &output),
+        Command::Completions(args) => commands::manual::completions(args, Args::command(), &output),
+        Command::Man(args) => commands::manual::man(args, Args::command(), &output),
         Command::Ask(args) => commands::ask::run(args, &output),
         Command::Load(args) => commands::load::run(args, &output),
         Command::Add(args) => commands::change::run(args, Action::Add, &output),
@@ -78,5 +142,15 @@ fn run_command(args: &Args) -> Exit {
     match done {
         Ok(exit) => exit,
         Err(error) => errors::report(&error, &output),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_well_formed() {
+        Args::command().debug_assert();
     }
 }

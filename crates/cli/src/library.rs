@@ -10,7 +10,7 @@ use wherefore_graph::sparql::Workers;
 use wherefore_graph::{EntityId, Graph, Store};
 use wherefore_model::language::{self, Cached};
 
-use crate::commands::{Wanted, sparql, usual_config};
+use crate::commands::{Wanted, usual_config};
 use crate::errors::UserError;
 use crate::open::{self, own_folder, store};
 
@@ -42,10 +42,20 @@ pub(crate) fn program() -> std::io::Result<Program> {
     }
 }
 
+/// The hidden command that runs queries.
+const WORKER: &str = "sparql-worker";
+
 /// Processes that run SPARQL queries, each within so many bytes of memory.
 pub fn sparql_workers(program: Program, max_memory: u64) -> Workers {
-    let (path, arguments) = sparql::worker_command(program);
+    let (path, arguments) = worker_command(program);
     Workers::new(path, arguments, max_memory)
+}
+
+/// How this program is started as a process that runs queries.
+pub(crate) fn worker_command(program: Program) -> (PathBuf, Vec<OsString>) {
+    let mut arguments = program.arguments;
+    arguments.push(WORKER.into());
+    (program.path, arguments)
 }
 
 /// A pipeline as `wherefore ask` makes it of its options.

@@ -143,7 +143,13 @@ fn line(label: &str, done: u64, total: Option<u64>, unit: Unit, elapsed: Duratio
     if let Some(total) = total {
         text += &format!(" of {}", unit.amount(total));
     }
-    text += &format!(", {} a second", unit.amount(rate as u64));
+    text += &match unit {
+        // what takes long has a rate too
+        Unit::Count(name) if (0.0..10.0).contains(&rate) && done > 0 => {
+            format!(", {rate:.2} {name} a second")
+        }
+        unit => format!(", {} a second", unit.amount(rate as u64)),
+    };
     if let Some(left) = total.map(|t| t.saturating_sub(done)).filter(|_| rate > 0.0) {
         let left = Duration::try_from_secs_f64(left as f64 / rate).unwrap_or(Duration::MAX);
         text += &format!(", {} left", HumanDuration(left));
@@ -167,6 +173,11 @@ mod tests {
         assert_eq!(
             line("loading", 10 << 20, None, Unit::Bytes, ten),
             "loading: 10.00 MiB, 1.00 MiB a second"
+        );
+        // 3 in 10 s are no 0 a second; 6 are left: 20 s
+        assert_eq!(
+            line("learning", 3, Some(9), Unit::Count("steps"), ten),
+            "learning: 3 steps of 9 steps, 0.30 steps a second, 20 seconds left"
         );
         assert!(line("x", 0, Some(u64::MAX), Unit::Bytes, Duration::ZERO).starts_with("x: 0 B of"));
     }

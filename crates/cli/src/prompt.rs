@@ -1,4 +1,7 @@
 //! A line as it is typed on a terminal: history, completion and the usual keys, and no more.
+//!
+//! Kept by hand: `console`, which the command has for its colours, reads the keys; a line editor of
+//! its own (rustyline) would be a second terminal library for one prompt.
 
 use std::io;
 

@@ -83,6 +83,13 @@ fn a_killed_training_ends_the_same_and_its_checkpoint_answers() {
     }
     child.kill().unwrap();
     child.wait().unwrap();
+    // what answers with it until then says so
+    let mut eval = command(&["eval", "--limit", "1", "--graph"], &[&graph]);
+    eval.arg("--questions").arg(&questions);
+    eval.arg("--model").arg(&killed);
+    let run = eval.arg("--out").arg(dir.path().join("run")).output();
+    let told = String::from_utf8(run.unwrap().stderr).unwrap();
+    assert!(told.contains("was stopped before its end"), "{told}");
     let again = training(&graph, &questions, &killed).output().unwrap();
     assert!(again.status.success(), "{again:?}");
     let weights = |folder: &Path| std::fs::read(folder.join("model.safetensors")).unwrap();

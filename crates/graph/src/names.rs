@@ -101,28 +101,7 @@ pub fn percent_decode(text: &str) -> String {
 
 /// The bytes of a text with every `%XX` decoded.
 pub(crate) fn percent_decoded_bytes(text: &str) -> Vec<u8> {
-    let mut rest = text.as_bytes();
-    let mut out = Vec::with_capacity(rest.len());
-    while let [first, after @ ..] = rest {
-        match (first, hex_byte(after)) {
-            (b'%', Some(byte)) => {
-                out.push(byte);
-                rest = &after[2..];
-            }
-            _ => {
-                out.push(*first);
-                rest = after;
-            }
-        }
-    }
-    out
-}
-
-/// The value of the two hexadecimal digits at the start of `bytes`. A sign is no digit, though
-/// `u8::from_str_radix` takes one.
-fn hex_byte(bytes: &[u8]) -> Option<u8> {
-    let digit = |at: usize| char::from(*bytes.get(at)?).to_digit(16);
-    Some((digit(0)? * 16 + digit(1)?) as u8)
+    percent_encoding::percent_decode_str(text).collect()
 }
 
 /// Whether a name is a bare machine id that tells people nothing: Freebase mids (`m.0abc`,

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::questions::Format;
+use crate::questions::format::Format;
 
 /// Shorthand for results of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -16,8 +16,6 @@ use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Read, Write};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc;
 
 use serde::{Deserialize, Serialize};
 use wherefore::model::checkpoint;
@@ -27,6 +25,7 @@ use wherefore_graph::Graph;
 use xxhash_rust::xxh3::Xxh3Default;
 
 use crate::atomic_write::{self, write_json};
+use crate::each::in_order;
 use crate::error::{Error, Result};
 use crate::metrics::{
     AnswerCounts, Matching, Metrics, Observation, Options, RecallAtK, Scores, TopicSource,
@@ -38,9 +37,6 @@ use crate::supervise::ShortestPaths;
 
 const QUESTIONS: &str = "questions.jsonl";
 const ANSWERS: &str = "answers.jsonl";
-
-/// Lines that may be on their way to the writer before workers pause.
-const LINES_AHEAD: usize = 256;
 
 /// What a run is. Two runs are the same if these are.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -187,6 +183,30 @@ impl From<&RunLine> for Observation {
     }
 }
 
+/// Whether an error is due to what was asked, so that the question is lost and the others are not.
+fn is_of_question(error: &wherefore::Error) -> bool {
+    use wherefore::Error;
+    use wherefore::model::Error as ModelError;
+    match error {
+        Error::EmptyQuestion
+        | Error::QuestionTooLong { .. }
+        | Error::NoSuchTopic { .. }
+        | Error::FormSyntax { .. }
+        | Error::FormNames { .. }
+        | Error::FormValue { .. }
+        | Error::FormTooLarge { .. }
+        | Error::FormTooLong { .. } => true,
+        Error::Model(error) => matches!(
+            error,
+            ModelError::EmptySubgraph
+                | ModelError::PromptTooLong { .. }
+                | ModelError::Tokenize { .. }
+                | ModelError::BadReply { .. }
+        ),
+        _ => false,
+    }
+}
+
 /// Answers one question of a benchmark and measures the retrieval on the way.
 ///
 /// Questions that bring their own triples are asked over those. What is wrong with the question
@@ -217,7 +237,8 @@ pub fn answer_line(
     };
     let answer = match pipeline.answer(&asked, graph, &mut watch) {
         Ok(answer) => answer,
-        Err(wherefore::Error::Graph(e)) => return Err(e.into()),
+        // a server that is down or a broken file would lose every question: such a run ends
+        Err(e) if !is_of_question(&e) => return Err(e.into()),
         Err(e) => Answer {
             question: question.question.clone(),
             reason: Some(e.to_string()),
@@ -329,7 +350,9 @@ pub fn run(
         0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
         given => given,
     };
-    let finished = answer_in_order(&questions[lines.len()..], threads, answer, &mut |line| {
+    let left = &questions[lines.len()..];
+    let job = |at: usize| answer(&left[at]);
+    let finished = in_order(left.len(), threads, job, |line| {
         let mut out = BufWriter::new(&file);
         serde_json::to_writer(&mut out, &line)
             .map_err(std::io::Error::from)
@@ -353,53 +376,6 @@ pub fn run(
 /// Writes `metrics.json` into a run folder, aside and then renamed.
 pub fn save_metrics(folder: &Path, metrics: &Metrics) -> Result<()> {
     write_json(&folder.join("metrics.json"), metrics)
-}
-
-/// Answers on `threads` threads and hands the lines on in order. False if `take` stopped it.
-fn answer_in_order(
-    questions: &[GoldQuestion],
-    threads: usize,
-    answer: &(dyn Fn(&GoldQuestion) -> Result<RunLine> + Sync),
-    take: &mut dyn FnMut(RunLine) -> Result<bool>,
-) -> Result<bool> {
-    let next = AtomicUsize::new(0);
-    let stop = AtomicBool::new(false);
-    let (sender, receiver) = mpsc::sync_channel(LINES_AHEAD);
-    std::thread::scope(|scope| {
-        for _ in 0..threads.min(questions.len()) {
-            let sender = sender.clone();
-            let (next, stop) = (&next, &stop);
-            scope.spawn(move || {
-                while !stop.load(Ordering::Relaxed) {
-                    let at = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(question) = questions.get(at) else {
-                        break;
-                    };
-                    // the receiver is gone only when the run is being stopped
-                    if sender.send((at, answer(question))).is_err() {
-                        break;
-                    }
-                }
-            });
-        }
-        drop(sender);
-        let mut waiting = BTreeMap::new();
-        let mut due = 0;
-        for (at, line) in receiver {
-            waiting.insert(at, line);
-            while let Some(line) = waiting.remove(&due) {
-                due += 1;
-                match line.and_then(&mut *take) {
-                    Ok(true) => {}
-                    other => {
-                        stop.store(true, Ordering::Relaxed);
-                        return other;
-                    }
-                }
-            }
-        }
-        Ok(true)
-    })
 }
 
 /// Writes `run.json`, or holds the one that is there against `description`.
@@ -656,6 +632,21 @@ mod tests {
         let before = std::fs::read(&path).unwrap();
         go(&parts, 0, usize::MAX).unwrap().unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), before);
+    }
+
+    #[test]
+    fn a_language_model_that_is_gone_ends_the_run_and_is_no_abstention() {
+        let mut config = PipelineConfig::default();
+        config.set_llm("http://127.0.0.1:1/v1#gone?retries=0");
+        let (pipeline, graph) = (config.build().unwrap(), toy::graph());
+        let line = |question: &GoldQuestion| {
+            answer_line(&pipeline, &graph, question, TopicSource::Gold, &[1])
+        };
+        let error = line(&questions()[0]).unwrap_err();
+        assert!(error.to_string().contains("cannot be reached"), "{error}");
+        // a topic that the graph does not have is the question's own fault
+        let lost = line(&questions()[2]).unwrap();
+        assert_eq!(lost.outcome, Outcome::NotInGraph);
     }
 
     #[test]

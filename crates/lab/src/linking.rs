@@ -12,6 +12,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use wherefore::link::{Linker, Mention};
 use wherefore_graph::{EntityId, Graph};
@@ -108,11 +109,13 @@ pub fn linking(
         .map(|q| Ok(resolve(q, graph)?.topics))
         .collect::<Result<_>>()?;
     let begun = Instant::now();
-    let linked = in_parallel(
-        asked.len(),
-        &|i| Ok(linker.mentions(&asked[i].without_topics(), graph)?),
-        progress,
-    )?;
+    let done = AtomicUsize::new(0);
+    let link = |question: &&GoldQuestion| -> Result<Vec<Mention>> {
+        let mentions = linker.mentions(&question.without_topics(), graph)?;
+        progress(done.fetch_add(1, Ordering::Relaxed) + 1);
+        Ok(mentions)
+    };
+    let linked: Vec<Vec<Mention>> = asked.par_iter().map(link).collect::<Result<_>>()?;
     let seconds = begun.elapsed().as_secs_f64();
     let mut sum = Counts::default();
     for ((question, gold), mentions) in asked.iter().zip(&wanted).zip(&linked) {
@@ -193,45 +196,6 @@ fn misses(
         });
     }
     Ok(())
-}
-
-/// `work(0) … work(count − 1)` on all cores, in order.
-fn in_parallel<T: Send>(
-    count: usize,
-    work: &(dyn Fn(usize) -> Result<T> + Sync),
-    progress: &(dyn Fn(usize) + Sync),
-) -> Result<Vec<T>> {
-    const BATCH: usize = 64;
-    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let next = AtomicUsize::new(0);
-    let done = AtomicUsize::new(0);
-    let mut parts: Vec<(usize, Vec<T>)> = std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads)
-            .map(|_| {
-                scope.spawn(|| {
-                    let mut parts = Vec::new();
-                    loop {
-                        let from = next.fetch_add(BATCH, Ordering::Relaxed);
-                        if from >= count {
-                            return Ok(parts);
-                        }
-                        let to = (from + BATCH).min(count);
-                        parts.push((from, (from..to).map(work).collect::<Result<Vec<T>>>()?));
-                        progress(done.fetch_add(to - from, Ordering::Relaxed) + to - from);
-                    }
-                })
-            })
-            .collect();
-        workers
-            .into_iter()
-            .map(|worker| worker.join().expect("a worker does not panic"))
-            .collect::<Result<Vec<_>>>()
-    })?
-    .into_iter()
-    .flatten()
-    .collect();
-    parts.sort_by_key(|&(from, _)| from);
-    Ok(parts.into_iter().flat_map(|(_, part)| part).collect())
 }
 
 #[cfg(test)]

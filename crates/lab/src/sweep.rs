@@ -140,7 +140,7 @@ fn parse(text: &str) -> Result<toml::Table> {
     // a file may leave out what has its default, and a varied setting may be among it
     let config = PipelineConfig::from_toml(text)?;
     toml::from_str(&config.to_toml())
-        .map_err(|e| Error::BadSetting(format!("the configuration does not parse: {e}")))
+        .map_err(|e| Error::BadSetting(format!("the configuration is not valid: {e}")))
 }
 
 /// Sets `a.b.c`; all but the last part must be there.

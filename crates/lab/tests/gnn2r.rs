@@ -10,7 +10,7 @@ use wherefore::retrieve::gnn2r::ANSWERING;
 use wherefore::{PipelineConfig, Question};
 use wherefore_lab::supervise::ShortestPaths;
 use wherefore_lab::train::{
-    Ablation, Gnn2rTrainConfig, Labels, Progress, Task, TrainedGnn2r, gnn2r,
+    Ablation, Gnn2rTrainConfig, Labels, Progress, Task, TrainedGnn2r, TrainerConfig, gnn2r,
 };
 use wherefore_lab::{Error, GoldQuestion};
 
@@ -60,13 +60,16 @@ fn questions(people: std::ops::Range<usize>) -> Vec<GoldQuestion> {
 fn config() -> Gnn2rTrainConfig {
     let mut config = Gnn2rTrainConfig {
         encoder: "static".into(),
-        epochs: 8,
-        patience: 8,
-        batch_questions: 8,
+        trainer: TrainerConfig {
+            epochs: 8,
+            patience: 8,
+            batch_questions: 8,
+            ..TrainerConfig::default()
+        },
         ..Gnn2rTrainConfig::default()
     };
     config.sizes.hidden = 32;
-    config.optimiser.learning_rate = 5e-3;
+    config.trainer.optimiser.learning_rate = 5e-3;
     config.answering.candidates = 8;
     config.sentences.candidates = 8;
     config.sentences.hidden = 32;
@@ -99,8 +102,12 @@ fn a_town_is_learned_and_a_stopped_training_ends_the_same() {
     let place = tempfile::tempdir().unwrap();
     let whole = place.path().join("whole");
     let trained = train(&whole, &config(), &mut |_| {}).unwrap();
-    assert_eq!((trained.questions, trained.valid), (72, 24));
-    assert!(trained.best.candidate_recall > 0.9, "{:?}", trained.best);
+    assert_eq!((trained.network.questions, trained.network.valid), (72, 24));
+    assert!(
+        trained.network.best.candidate_recall > 0.9,
+        "{:?}",
+        trained.network.best
+    );
     assert!(trained.answers.hit_at_1 > 0.9, "{:?}", trained.answers);
     assert!(!place.path().join("whole.training").exists());
 
@@ -151,7 +158,7 @@ fn parts_can_be_left_out_by_name() {
     let place = tempfile::tempdir().unwrap();
     let out = place.path().join("model");
     let mut less = config();
-    less.epochs = 1;
+    less.trainer.epochs = 1;
     less.ablations = [
         Ablation::NoGate,
         Ablation::NoLayerwiseAttention,

@@ -5,14 +5,14 @@
 use std::path::Path;
 
 use wherefore::graph::MemoryGraph;
-use wherefore::model::checkpoint::Checkpoint;
+use wherefore::model::checkpoint::{Checkpoint, Checkpointable};
 use wherefore::model::qr_gat::Network;
 use wherefore::model::tensor::Device;
 use wherefore::model::{distance_mlp, pna, relation_plan};
 use wherefore_lab::supervise::{RelationPaths, ShortestPaths};
 use wherefore_lab::train::{
     Labels, Progress, RelationPlanTrainConfig, Settings, Task, TrainConfig, TrainableNetwork,
-    Trained, network,
+    Trained, TrainerConfig, network,
 };
 use wherefore_lab::{Error, GoldQuestion};
 
@@ -46,15 +46,18 @@ fn questions(people: std::ops::Range<usize>) -> Vec<GoldQuestion> {
 fn config() -> TrainConfig {
     let mut config: TrainConfig = TrainConfig {
         encoder: "hashing".into(),
-        epochs: 8,
-        patience: 8,
         ks: vec![1, 3],
-        batch_questions: 8,
         ..TrainConfig::default()
     };
     config.sizes.hidden = 32;
-    config.optimiser.learning_rate = 3.3e-3;
-    config.warm_up = 0.07;
+    config.trainer = TrainerConfig {
+        epochs: 8,
+        patience: 8,
+        batch_questions: 8,
+        warm_up: 0.07,
+        ..config.trainer
+    };
+    config.trainer.optimiser.learning_rate = 3.3e-3;
     config
 }
 
@@ -158,8 +161,8 @@ fn a_loss_without_bounds_stops_and_says_where() {
     let place = tempfile::tempdir().unwrap();
     let out = place.path().join("model");
     let mut wild = config();
-    wild.optimiser.learning_rate = 1e30;
-    wild.optimiser.clip = 0.0;
+    wild.trainer.optimiser.learning_rate = 1e30;
+    wild.trainer.optimiser.clip = 0.0;
     let error = train(&out, &wild, &questions(24..30), &mut |_| {}).unwrap_err();
     let Error::Diverged { step, .. } = error else {
         panic!("{error}");
@@ -196,13 +199,16 @@ fn learned<N: TrainableNetwork>(change: impl FnOnce(&mut TrainConfig<N::Sizes>))
     let graph = family();
     let mut config: TrainConfig<N::Sizes> = TrainConfig {
         encoder: "hashing".into(),
-        epochs: 12,
-        patience: 12,
         ks: vec![1, 3],
-        batch_questions: 8,
+        trainer: TrainerConfig {
+            epochs: 12,
+            patience: 12,
+            batch_questions: 8,
+            ..TrainerConfig::default()
+        },
         ..TrainConfig::default()
     };
-    config.optimiser.learning_rate = 5e-3;
+    config.trainer.optimiser.learning_rate = 5e-3;
     change(&mut config);
     let task = Task {
         graph: &graph,
@@ -235,9 +241,12 @@ fn relation_paths_learn_a_family_from_weak_and_from_picked_paths() {
     let graph = family();
     let config = RelationPlanTrainConfig {
         encoder: "hashing".into(),
-        epochs: 30,
-        patience: 30,
-        batch_questions: 8,
+        trainer: TrainerConfig {
+            epochs: 30,
+            patience: 30,
+            batch_questions: 8,
+            ..TrainerConfig::default()
+        },
         sizes: relation_plan::Config {
             hidden: 32,
             ..relation_plan::Config::default()
@@ -264,7 +273,7 @@ fn relation_paths_learn_a_family_from_weak_and_from_picked_paths() {
             restart: false,
         };
         let mut config = config.clone();
-        config.optimiser.learning_rate = 5e-3;
+        config.trainer.optimiser.learning_rate = 5e-3;
         let trained =
             wherefore_lab::train::relation_plan(&task, &config, &Device::Cpu, &mut |_| {}).unwrap();
         assert!(trained.questions >= 95, "{name}: {trained:?}");

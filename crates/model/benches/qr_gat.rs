@@ -29,10 +29,12 @@ use std::time::Instant;
 use half::f16;
 use serde::Deserialize;
 use wherefore_model::Random;
+use wherefore_model::checkpoint::Checkpointable;
 use wherefore_model::optimise::{AdamW, AdamWConfig, Schedule};
 use wherefore_model::qr_gat::{
     Batch, Config, Network, Projected, Scorer, Scratch, Subgraph, Table, loss,
 };
+use wherefore_model::scoring::TripleScorer;
 use wherefore_model::tensor::Device;
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;

@@ -21,7 +21,6 @@ use serde_json::{Map, Value};
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::optimise::AdamW;
-use crate::qr_gat;
 use crate::{Encoder, Error, Result};
 
 /// The format this code writes, and the only one it reads.
@@ -65,10 +64,67 @@ pub trait Checkpointable: Sized {
     fn parameters(&self) -> &BTreeMap<String, Var>;
 }
 
+/// The numbers of a network's parameters, by name.
+pub(crate) fn numbers(parameters: &BTreeMap<String, Var>) -> Result<BTreeMap<String, Vec<f32>>> {
+    let read = |(name, var): (&String, &Var)| {
+        let flat = var.to_device(&Device::Cpu)?.flatten_all()?;
+        let numbers = flat.to_vec1::<f32>()?;
+        match numbers.iter().all(|x| x.is_finite()) {
+            true => Ok((name.clone(), numbers)),
+            false => Err(Error::NotFinite {
+                what: format!("tensor `{name}`"),
+            }),
+        }
+    };
+    parameters.iter().map(read).collect()
+}
+
+/// Makes a network of two fields, its sizes and its parameters by name, [`Checkpointable`]. The
+/// module has the function `shapes`; the sizes check themselves, and `dim` is a field of theirs.
+macro_rules! checkpointable {
+    ($network:ty, $method:literal, $field:ident: $sizes:ty, $($dim:ident).+) => {
+        impl $crate::checkpoint::Checkpointable for $network {
+            const METHOD: &'static str = $method;
+            type Sizes = $sizes;
+
+            fn check(sizes: &$sizes) -> $crate::Result<()> {
+                sizes.check()
+            }
+
+            fn dim(sizes: &$sizes) -> usize {
+                sizes.$($dim).+
+            }
+
+            fn shapes(sizes: &$sizes) -> Vec<(String, Vec<usize>)> {
+                shapes(sizes)
+            }
+
+            fn from_parameters(
+                $field: $sizes,
+                parameters: std::collections::BTreeMap<String, candle_core::Var>,
+            ) -> Self {
+                Self { $field, parameters }
+            }
+
+            fn parameters(&self) -> &std::collections::BTreeMap<String, candle_core::Var> {
+                &self.parameters
+            }
+        }
+
+        impl $network {
+            /// The tensor of this name, one of its shapes.
+            fn get(&self, name: &str) -> &candle_core::Tensor {
+                self.parameters[name].as_tensor()
+            }
+        }
+    };
+}
+pub(crate) use checkpointable;
+
 /// What a checkpoint says of itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Description<S = qr_gat::Config> {
+pub struct Description<S> {
     /// Version of this format.
     pub format: u32,
     /// The method, such as `qr-gat`.
@@ -100,13 +156,6 @@ pub struct EncoderName {
     pub dim: usize,
 }
 
-impl Description {
-    /// Describes a QR-GAT of these sizes.
-    pub fn qr_gat(sizes: qr_gat::Config, encoder: &str, seed: u64) -> Self {
-        Self::of::<qr_gat::Network>(sizes, encoder, seed)
-    }
-}
-
 impl<S> Description<S> {
     /// Describes a network of these sizes.
     pub fn of<N: Checkpointable<Sizes = S>>(sizes: S, encoder: &str, seed: u64) -> Self {
@@ -127,7 +176,7 @@ impl<S> Description<S> {
 }
 
 /// A checkpoint that was read and found whole.
-pub struct Checkpoint<N: Checkpointable = qr_gat::Network> {
+pub struct Checkpoint<N: Checkpointable> {
     /// What it says of itself.
     pub description: Description<N::Sizes>,
     /// The network.
@@ -515,7 +564,7 @@ mod tests {
     fn what_was_saved_comes_back_and_replaces_what_was_there() -> Result<()> {
         let place = tempfile::tempdir().unwrap();
         let folder = place.path().join("model");
-        let mut description = Description::qr_gat(sizes(), "static", 7);
+        let mut description = Description::of::<Network>(sizes(), "static", 7);
         save(&folder, &description, &network(1), None)?;
         description.metrics.insert("recall".into(), json!(0.9));
         let second = network(2);
@@ -542,7 +591,7 @@ mod tests {
         let folder = place.path().join("model");
         save(
             &folder,
-            &Description::qr_gat(sizes(), "static", 7),
+            &Description::of::<Network>(sizes(), "static", 7),
             &network(1),
             None,
         )?;
@@ -555,7 +604,7 @@ mod tests {
     fn damage_is_named() -> Result<()> {
         let place = tempfile::tempdir().unwrap();
         let folder = place.path().join("model");
-        let description = Description::qr_gat(sizes(), "static", 7);
+        let description = Description::of::<Network>(sizes(), "static", 7);
         assert_eq!(says(&folder), "cannot read `FOLDER/config.json`");
         let store = |change: &dyn Fn(&mut HashMap<String, Tensor>)| {
             save(&folder, &description, &network(1), None).unwrap();
@@ -600,7 +649,7 @@ mod tests {
     fn another_format_method_or_encoder_is_refused() -> Result<()> {
         let place = tempfile::tempdir().unwrap();
         let folder = place.path().join("model");
-        let description = Description::qr_gat(sizes(), "static", 7);
+        let description = Description::of::<Network>(sizes(), "static", 7);
         save(&folder, &description, &network(1), None)?;
         let loaded = Checkpoint::<Network>::load(&folder, &Device::Cpu)?;
         let encoder = HashingEncoder::default();

@@ -352,7 +352,28 @@ pub enum Error {
     Compute(#[from] candle_core::Error),
 }
 
+/// Refuses options of which one is 0.
+pub(crate) fn at_least_one<const N: usize>(options: [(&'static str, usize); N]) -> Result<()> {
+    match options.iter().find(|(_, given)| *given == 0) {
+        Some((option, _)) => Err(Error::option(option, 0, "at least 1")),
+        None => Ok(()),
+    }
+}
+
 impl Error {
+    /// An [`Error::BadOption`].
+    pub(crate) fn option(
+        option: &'static str,
+        given: impl ToString,
+        wanted: impl Into<String>,
+    ) -> Self {
+        Error::BadOption {
+            option,
+            given: given.to_string(),
+            wanted: wanted.into(),
+        }
+    }
+
     /// For `map_err`: an [`Error::Io`] that names the path.
     pub(crate) fn io(
         action: &'static str,

@@ -20,6 +20,7 @@ pub mod relations;
 pub mod scoring;
 pub mod tensor;
 pub mod tuned;
+pub mod vector;
 
 pub use encode::{Embeddings, Encoder};
 pub use error::{Error, Result};

@@ -23,9 +23,10 @@ use std::collections::BTreeMap;
 use candle_core::{Device, Tensor, Var};
 use serde::{Deserialize, Serialize};
 
-use crate::checkpoint::Checkpointable;
+use crate::checkpoint::{Checkpointable, checkpointable};
+use crate::error::at_least_one;
 use crate::tensor::softmax;
-use crate::{Error, Random, Result};
+use crate::{Random, Result};
 
 /// Far below every score.
 const HIDDEN: f64 = 1e9;
@@ -42,6 +43,14 @@ pub struct Sizes {
     pub hidden: usize,
     /// Candidates that are read.
     pub candidates: usize,
+}
+
+impl Sizes {
+    /// Refuses sizes of which no network can be made.
+    fn check(&self) -> Result<()> {
+        let sizes = [self.dim, self.width, self.hidden, self.candidates];
+        at_least_one(sizes.map(|size| ("width", size)))
+    }
 }
 
 impl Default for Sizes {
@@ -94,7 +103,7 @@ fn shapes(sizes: &Sizes) -> Vec<(String, Vec<usize>)> {
 impl PairScorer {
     /// A re-ranker that has learned nothing, and leaves every order as it is.
     pub fn new(sizes: Sizes, random: &mut Random, device: &Device) -> Result<Self> {
-        Self::check(&sizes)?;
+        sizes.check()?;
         let tensors = shapes(&sizes)
             .into_iter()
             .map(|(name, shape)| {
@@ -123,10 +132,6 @@ impl PairScorer {
     pub fn set_mix(&self, mix: f32) -> Result<()> {
         let mix = Tensor::from_vec(vec![mix], 1, self.get("mix").device())?;
         Ok(self.parameters["mix"].set(&mix)?)
-    }
-
-    fn get(&self, name: &str) -> &Tensor {
-        self.parameters[name].as_tensor()
     }
 
     /// s of each question with each of its relations, `[questions, candidates]`. `pairs` are the
@@ -213,42 +218,7 @@ impl PairScorer {
     }
 }
 
-impl Checkpointable for PairScorer {
-    const METHOD: &'static str = "relation-pairs";
-    type Sizes = Sizes;
-
-    fn check(sizes: &Sizes) -> Result<()> {
-        match sizes
-            .dim
-            .min(sizes.width)
-            .min(sizes.hidden)
-            .min(sizes.candidates)
-        {
-            0 => Err(Error::BadOption {
-                option: "width",
-                given: "0".into(),
-                wanted: "at least 1".into(),
-            }),
-            _ => Ok(()),
-        }
-    }
-
-    fn dim(sizes: &Sizes) -> usize {
-        sizes.dim
-    }
-
-    fn shapes(sizes: &Sizes) -> Vec<(String, Vec<usize>)> {
-        shapes(sizes)
-    }
-
-    fn from_parameters(sizes: Sizes, parameters: BTreeMap<String, Var>) -> Self {
-        Self { sizes, parameters }
-    }
-
-    fn parameters(&self) -> &BTreeMap<String, Var> {
-        &self.parameters
-    }
-}
+checkpointable!(PairScorer, "relation-pairs", sizes: Sizes, dim);
 
 #[cfg(test)]
 mod tests {

@@ -10,8 +10,9 @@ use std::collections::BTreeMap;
 use candle_core::{Device, Tensor, Var};
 
 use crate::checkpoint::Checkpointable;
-use crate::qr_gat::{self, Projected, Rows, Scored, Subgraph};
-use crate::{Random, Result};
+use crate::qr_gat::{Projected, Rows, Subgraph};
+use crate::tensor::panels::Panels;
+use crate::{Error, Random, Result};
 
 /// A network that scores the triples of a neighbourhood, as it learns.
 pub trait TripleNetwork: Checkpointable + Send + Sync + 'static {
@@ -53,17 +54,32 @@ pub trait TripleScorer: Send + Sync {
     /// Room for one question at a time, kept from one to the next.
     type Scratch: Default + Send;
 
+    /// What it computes of labels.
+    fn labels(&self) -> &LabelWeights;
+
     /// Numbers in a row of entity parts.
-    fn entity_width(&self) -> usize;
+    fn entity_width(&self) -> usize {
+        self.labels().entity.iter().map(Panels::outputs).sum()
+    }
 
     /// Numbers in a row of relation parts.
-    fn relation_width(&self) -> usize;
+    fn relation_width(&self) -> usize {
+        self.labels().relation.iter().map(Panels::outputs).sum()
+    }
 
     /// The parts of entities with these label vectors.
-    fn entity_parts<'a>(&'a self, labels: &'a dyn Rows) -> Result<Projected<'a>>;
+    fn entity_parts<'a>(&'a self, labels: &'a dyn Rows) -> Result<Projected<'a>> {
+        let weights = self.labels();
+        check_width("entity vector", labels, weights.dim)?;
+        Ok(Projected::new(labels, &weights.entity))
+    }
 
     /// The parts of relations with these label vectors.
-    fn relation_parts<'a>(&'a self, labels: &'a dyn Rows) -> Result<Projected<'a>>;
+    fn relation_parts<'a>(&'a self, labels: &'a dyn Rows) -> Result<Projected<'a>> {
+        let weights = self.labels();
+        check_width("relation vector", labels, weights.dim)?;
+        Ok(Projected::new(labels, &weights.relation))
+    }
 
     /// The logits of every triple, in their order. `entities` and `relations` are the parts of the
     /// whole graph, of which the subgraph names rows.
@@ -76,72 +92,82 @@ pub trait TripleScorer: Send + Sync {
     ) -> Result<Scored<'s>>;
 }
 
-impl TripleNetwork for qr_gat::Network {
-    type Scorer = qr_gat::Scorer;
+/// The weights of the parts of entities and relations.
+pub struct LabelWeights {
+    /// Numbers in a label's vector.
+    pub(crate) dim: usize,
+    pub(crate) entity: Vec<Panels>,
+    pub(crate) relation: Vec<Panels>,
+}
 
-    fn untrained(sizes: qr_gat::Config, random: &mut Random, device: &Device) -> Result<Self> {
-        Self::new(sizes, random, device)
-    }
+/// The logits of a question's triples, in their order.
+#[derive(Clone, Copy, Debug)]
+pub struct Scored<'s> {
+    /// That the triple lies on a path to an answer.
+    pub triples: &'s [f32],
+    /// That its head and that its tail are answers; none where the network does not tell.
+    pub answers: Option<[&'s [f32]; 2]>,
+}
 
-    fn sizes(&self) -> &qr_gat::Config {
-        self.config()
-    }
-
-    fn for_dim(sizes: qr_gat::Config, dim: usize) -> qr_gat::Config {
-        qr_gat::Config { dim, ..sizes }
-    }
-
-    fn tells_answers(sizes: &qr_gat::Config) -> bool {
-        sizes.answers
-    }
-
-    fn logits(
-        &self,
-        subgraphs: &[Subgraph<'_>],
-        [entities, relations]: [&dyn Rows; 2],
-        training: Option<&mut Random>,
-        device: &Device,
-    ) -> Result<Tensor> {
-        let batch = qr_gat::Batch::new(self.config(), subgraphs, entities, relations, device)?;
-        self.forward(&batch, training)
-    }
-
-    fn with_lower_bias(&self, by: f32) -> Result<Self> {
-        self.with_lower_bias(by)
-    }
-
-    fn scorer(&self) -> Result<qr_gat::Scorer> {
-        qr_gat::Scorer::new(self)
+impl<'s> Scored<'s> {
+    /// Of `[1 or 3, count]` logits.
+    pub(crate) fn of(logits: &'s [f32], count: usize, answers: bool) -> Result<Self> {
+        if !logits.iter().all(|logit| logit.is_finite()) {
+            return Err(Error::NotFinite {
+                what: "list of scores".into(),
+            });
+        }
+        let (triples, ends) = logits.split_at(count);
+        Ok(Self {
+            triples,
+            answers: answers.then(|| ends.split_at(count).into()),
+        })
     }
 }
 
-impl TripleScorer for qr_gat::Scorer {
-    type Scratch = qr_gat::Scratch;
+/// Refuses what `scorer` cannot score.
+pub(crate) fn check_question(
+    scorer: &impl TripleScorer,
+    subgraph: &Subgraph<'_>,
+    entities: &dyn Rows,
+    relations: &dyn Rows,
+) -> Result<()> {
+    check_width("row of entity parts", entities, scorer.entity_width())?;
+    check_width("row of relation parts", relations, scorer.relation_width())?;
+    subgraph.check(scorer.labels().dim, entities.len(), relations.len())
+}
 
-    fn entity_width(&self) -> usize {
-        self.entity_width()
+/// Refuses rows of another width.
+pub(crate) fn check_width(what: &'static str, rows: &dyn Rows, wanted: usize) -> Result<()> {
+    match rows.width() == wanted {
+        true => Ok(()),
+        false => Err(Error::Dimension {
+            what,
+            wanted,
+            given: rows.width(),
+        }),
     }
+}
 
-    fn relation_width(&self) -> usize {
-        self.relation_width()
-    }
-
-    fn entity_parts<'a>(&'a self, labels: &'a dyn Rows) -> Result<Projected<'a>> {
-        self.entity_parts(labels)
-    }
-
-    fn relation_parts<'a>(&'a self, labels: &'a dyn Rows) -> Result<Projected<'a>> {
-        self.relation_parts(labels)
-    }
-
-    fn score<'s>(
-        &self,
-        subgraph: &Subgraph<'_>,
-        entities: &dyn Rows,
-        relations: &dyn Rows,
-        scratch: &'s mut qr_gat::Scratch,
-    ) -> Result<Scored<'s>> {
-        self.score(subgraph, entities, relations, scratch)
+/// Adds what question and relation make together to `out`, `[relations, hidden]`: `M_q·q`, number
+/// by number, with `M_r·r`, which stands in the parts of relations from `from` on.
+pub(crate) fn add_meetings(
+    m_q: &Panels,
+    subgraph: &Subgraph<'_>,
+    relations: &dyn Rows,
+    from: usize,
+    out: &mut [f32],
+) {
+    let mut of_question = vec![0.0; m_q.outputs()];
+    m_q.of_row(subgraph.question, &mut of_question);
+    let mut of_relation = vec![0.0; out.len()];
+    let columns = from..from + of_question.len();
+    relations.read(subgraph.relations, columns, &mut of_relation);
+    let rows = out.chunks_exact_mut(of_question.len());
+    for (out, of_relation) in rows.zip(of_relation.chunks_exact(of_question.len())) {
+        for ((out, r), q) in out.iter_mut().zip(of_relation).zip(&of_question) {
+            *out += r * q;
+        }
     }
 }
 

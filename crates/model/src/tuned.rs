@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use candle_core::{D, DType, Device, Tensor, Var};
 use serde::{Deserialize, Serialize};
 
-use crate::checkpoint::Checkpointable;
+use crate::checkpoint::{Checkpointable, checkpointable};
 use crate::encode::transformer::files::{open_weights, read_json};
 use crate::encode::{Encoder, Pooling, TransformerEncoder, TransformerOptions};
 use crate::tensor::{layer_norm, unit_rows};
@@ -29,6 +29,25 @@ pub struct Sizes {
     num_hidden_layers: usize,
     layer_norm_eps: f64,
     hidden_act: String,
+}
+
+impl Sizes {
+    /// Refuses sizes of which no network can be made.
+    fn check(&self) -> Result<()> {
+        let wrong = |option, given: &str, wanted| Err(Error::option(option, given, wanted));
+        if self.model_type != "bert" {
+            return wrong("model_type", &self.model_type, "`bert` to be fine-tuned");
+        }
+        if self.hidden_act != "gelu" {
+            return wrong("hidden_act", &self.hidden_act, "`gelu` to be fine-tuned");
+        }
+        let heads = self.num_attention_heads;
+        if heads == 0 || !self.hidden_size.is_multiple_of(heads) || self.hidden_size == 0 {
+            let wanted = "a divisor of hidden_size";
+            return wrong("num_attention_heads", &heads.to_string(), wanted);
+        }
+        Ok(())
+    }
 }
 
 /// The layers of a BERT, in training.
@@ -86,7 +105,7 @@ impl Tuned {
         };
         let sizes: Option<Sizes> = read_json(folder, "config.json")?;
         let sizes = sizes.ok_or_else(|| unusable("there is none".into()))?;
-        Self::check(&sizes).map_err(|error| unusable(error.to_string()))?;
+        sizes.check().map_err(|error| unusable(error.to_string()))?;
         if encoder.pooling() != Pooling::Mean {
             return Err(unusable(
                 "only encoders with mean pooling can be fine-tuned".into(),
@@ -234,8 +253,7 @@ impl Tuned {
             .contiguous()?;
         let width = hidden / heads;
         for layer in 0..layers {
-            let get =
-                |name: &str| self.parameters[&format!("encoder.layer.{layer}.{name}")].as_tensor();
+            let get = |name: &str| self.get(&format!("encoder.layer.{layer}.{name}"));
             let linear = |x: &Tensor, name: &str| {
                 let y = x.matmul(&get(&format!("{name}.weight")).t()?)?;
                 y.broadcast_add(&get(&format!("{name}.bias")).unsqueeze(0)?)
@@ -312,59 +330,7 @@ fn shapes(sizes: &Sizes) -> Vec<(String, Vec<usize>)> {
     shapes
 }
 
-impl Checkpointable for Tuned {
-    const METHOD: &'static str = "gnn2r-bert";
-    type Sizes = Sizes;
-
-    fn check(sizes: &Sizes) -> Result<()> {
-        let wrong = |option, given: String, wanted: &str| {
-            Err(Error::BadOption {
-                option,
-                given,
-                wanted: wanted.to_owned(),
-            })
-        };
-        if sizes.model_type != "bert" {
-            return wrong(
-                "model_type",
-                sizes.model_type.clone(),
-                "`bert` to be fine-tuned",
-            );
-        }
-        if sizes.hidden_act != "gelu" {
-            return wrong(
-                "hidden_act",
-                sizes.hidden_act.clone(),
-                "`gelu` to be fine-tuned",
-            );
-        }
-        let heads = sizes.num_attention_heads;
-        if heads == 0 || !sizes.hidden_size.is_multiple_of(heads) || sizes.hidden_size == 0 {
-            return wrong(
-                "num_attention_heads",
-                heads.to_string(),
-                "a divisor of hidden_size",
-            );
-        }
-        Ok(())
-    }
-
-    fn dim(sizes: &Sizes) -> usize {
-        sizes.hidden_size
-    }
-
-    fn shapes(sizes: &Sizes) -> Vec<(String, Vec<usize>)> {
-        shapes(sizes)
-    }
-
-    fn from_parameters(sizes: Sizes, parameters: BTreeMap<String, Var>) -> Self {
-        Self { sizes, parameters }
-    }
-
-    fn parameters(&self) -> &BTreeMap<String, Var> {
-        &self.parameters
-    }
-}
+checkpointable!(Tuned, "gnn2r-bert", sizes: Sizes, hidden_size);
 
 impl Base {
     /// The name of the model.

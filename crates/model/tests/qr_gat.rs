@@ -5,6 +5,7 @@ use std::path::Path;
 use serde::Deserialize;
 use wherefore_model::checkpoint::Checkpoint;
 use wherefore_model::qr_gat::{Batch, Network, Scorer, Scratch, Subgraph, Table};
+use wherefore_model::scoring::TripleScorer;
 use wherefore_model::tensor::Device;
 
 #[derive(Deserialize)]

@@ -76,7 +76,7 @@ impl Calibration {
         }
         let text = std::fs::read_to_string(path).map_err(Error::io("read", path))?;
         let read: Self =
-            toml::from_str(&text).map_err(|e| bad(crate::config::toml_fault(&text, &e)))?;
+            toml::from_str(&text).map_err(|e| bad(crate::toml_fault::toml_fault(&text, &e)))?;
         let is_finite = [read.bias, read.least]
             .iter()
             .chain(read.weights.values())
@@ -96,7 +96,7 @@ impl Calibration {
     pub fn probability(&self, signals: &BTreeMap<String, f32>) -> f32 {
         let of = |(name, weight): (&String, &f32)| signals.get(name).map_or(0.0, |x| weight * x);
         let logit = self.bias + self.weights.iter().map(of).sum::<f32>();
-        1.0 / (1.0 + (-logit).exp())
+        wherefore_model::vector::sigmoid(logit)
     }
 
     /// The least confidence of an answer, by the precision that is wished for.

@@ -9,7 +9,7 @@
 //! What a file leaves out is as the retriever needs it, and an empty file is the method `read`: no
 //! language model, no training, no setting needed. Unknown keys are refused.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -32,6 +32,8 @@ use crate::retrieve::{
 };
 use crate::select::{Nucleus, NucleusConfig, Threshold, ThresholdConfig, TopK, TopKConfig};
 use crate::verify::{Rules, Ungrounded};
+
+pub use crate::toml_fault::toml_fault;
 use wherefore_model::{LanguageModel, language};
 
 /// A whole pipeline. The default is the method `read`.
@@ -105,44 +107,6 @@ impl Default for PipelineConfig {
     }
 }
 
-/// What is wrong with a TOML text, with its line where that is known.
-pub fn toml_fault(text: &str, error: &toml::de::Error) -> String {
-    let message = error.message().replace('\n', " ");
-    match error.span() {
-        Some(span) => {
-            let before = text.get(..span.start).unwrap_or_default();
-            let first = before.matches('\n').count();
-            // of a key in a table with a `kind`, only the table's place is known
-            let line = unknown_key(&message)
-                .and_then(|key| {
-                    (first..)
-                        .zip(text.lines().skip(first))
-                        .find(|(_, l)| sets(l, key))
-                })
-                .map_or(first, |(line, _)| line);
-            format!("line {}: {message}", line + 1)
-        }
-        None => message,
-    }
-}
-
-/// The key of which a message says that nobody knows it.
-fn unknown_key(message: &str) -> Option<&str> {
-    let (key, _) = message.strip_prefix("unknown field `")?.split_once('`')?;
-    Some(key)
-}
-
-/// Whether a line of TOML sets this key, as `key = …`, `[table.key]` or `table = { key = … }`.
-fn sets(line: &str, key: &str) -> bool {
-    let code = line.split('#').next().unwrap_or_default();
-    let plain = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
-    code.match_indices(key).any(|(at, _)| {
-        let (before, after) = (&code[..at], &code[at + key.len()..]);
-        let after = after.trim_start_matches(['"', '\'']).trim_start();
-        !before.ends_with(plain) && after.starts_with(['=', '.', ']'])
-    })
-}
-
 /// The linkers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
@@ -171,6 +135,22 @@ pub enum RetrieverConfig {
     Read(ReadConfig),
     /// What the first logical form matches that a trained language model writes.
     Amar(AmarConfig),
+}
+
+impl RetrieverConfig {
+    /// Where the checkpoint stands, if the retriever takes one.
+    fn model_mut(&mut self) -> Option<&mut PathBuf> {
+        match self {
+            Self::QrGat(config) | Self::DistanceMlp(config) | Self::Pna(config) => {
+                Some(&mut config.model)
+            }
+            Self::RelationPlan(config) => Some(&mut config.model),
+            Self::Gnn2r(config) => Some(&mut config.model),
+            Self::Amar(config) => Some(&mut config.model),
+            Self::Read(config) => Some(config.weights.get_or_insert_default()),
+            Self::Similarity(_) => None,
+        }
+    }
 }
 
 /// The selectors.
@@ -420,31 +400,8 @@ impl PipelineConfig {
             }
             return Ok(true);
         }
-        Ok(match &mut self.retrieve {
-            RetrieverConfig::QrGat(config)
-            | RetrieverConfig::DistanceMlp(config)
-            | RetrieverConfig::Pna(config) => {
-                config.model = model.to_owned();
-                true
-            }
-            RetrieverConfig::RelationPlan(config) => {
-                config.model = model.to_owned();
-                true
-            }
-            RetrieverConfig::Gnn2r(config) => {
-                config.model = model.to_owned();
-                true
-            }
-            RetrieverConfig::Amar(config) => {
-                config.model = model.to_owned();
-                true
-            }
-            RetrieverConfig::Read(config) => {
-                config.weights = Some(model.to_owned());
-                true
-            }
-            RetrieverConfig::Similarity(_) => false,
-        })
+        let place = self.retrieve.model_mut();
+        Ok(place.map(|place| model.clone_into(place)).is_some())
     }
 
     /// Reads a configuration.

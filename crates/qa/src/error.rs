@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::index::{self, Part};
+use crate::index::part::{Part, command};
 
 /// Shorthand for results of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -72,12 +72,12 @@ pub enum Error {
         near: Vec<String>,
     },
 
-    /// The configuration does not parse.
-    #[error("the configuration does not parse: {0}")]
+    /// The configuration does not parse, or a value in it is outside its range.
+    #[error("the configuration is not valid: {0}")]
     Config(String),
 
-    /// A reasoner that needs a language model, and none was named.
-    #[error("the reasoner `single-call` needs a language model, and none is named")]
+    /// A part that needs a language model, and none was named.
+    #[error("the method needs a language model, and none is named")]
     NoLanguageModel,
 
     /// A file of an index could not be read or written.
@@ -331,7 +331,7 @@ impl Error {
             ),
             Error::NoIndex { graph, part } => Some(format!(
                 "build it with `{}`",
-                index::command(graph, None, *part)
+                command(graph, None, *part)
             )),
             Error::IndexOfAnotherGraph {
                 graph,
@@ -340,7 +340,7 @@ impl Error {
                 ..
             } => Some(format!(
                 "bring it up to date with `{}`; only new and changed labels are encoded",
-                index::command(graph, encoder.as_deref(), *part)
+                command(graph, encoder.as_deref(), *part)
             )),
             Error::IndexOfAnotherEncoder {
                 graph,
@@ -349,7 +349,7 @@ impl Error {
                 ..
             } => Some(format!(
                 "ask for the encoder of the index, or build it again with `{}`",
-                index::command(graph, Some(encoder), *part)
+                command(graph, Some(encoder), *part)
             )),
             Error::DamagedIndex { mend, .. } => Some(format!("build it again with `{mend}`")),
             Error::IndexLocked { .. } => Some("wait until it is done".into()),

@@ -27,6 +27,7 @@ pub mod reason;
 mod relations;
 pub mod retrieve;
 pub mod select;
+mod toml_fault;
 pub mod verify;
 mod words;
 

@@ -10,6 +10,8 @@ use crate::error::Result;
 use crate::per_graph::PerGraph;
 use crate::retrieve::relation_vectors;
 
+pub(crate) use wherefore_model::vector::dot;
+
 /// An encoder with the relations of the graph at hand.
 #[derive(Clone)]
 pub(crate) struct RelationEncoder {
@@ -41,22 +43,6 @@ impl RelationEncoder {
         self.rows
             .get(graph, |graph| relation_vectors(graph, self.encoder()))
     }
-}
-
-/// The dot product.
-pub(crate) fn dot(a: &[f32], b: &[f32]) -> f32 {
-    // eight sums side by side, so that the compiler can use wide registers
-    let mut sums = [0.0f32; 8];
-    let (a8, b8) = (a.chunks_exact(8), b.chunks_exact(8));
-    let rest: f32 = (a8.remainder().iter().zip(b8.remainder()))
-        .map(|(x, y)| x * y)
-        .sum();
-    for (x, y) in a8.zip(b8) {
-        for i in 0..8 {
-            sums[i] += x[i] * y[i];
-        }
-    }
-    rest + sums.iter().sum::<f32>()
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use wherefore::answer::Status;
 use wherefore::graph::toy;
 use wherefore::method::FORMER_NAMES;
-use wherefore::model::checkpoint::{self, Description};
+use wherefore::model::checkpoint::{self, Checkpointable, Description};
 use wherefore::model::qr_gat::{Config, Network};
 use wherefore::model::scoring::TripleNetwork;
 use wherefore::model::tensor::Device;
@@ -98,70 +98,68 @@ fn methods_with_a_model_answer_what_the_evidence_proves_and_mark_the_rest() {
     }
 }
 
-/// A checkpoint of the method's network that has learned nothing.
+/// A checkpoint of a network that has learned nothing.
+fn keep<N: Checkpointable>(
+    folder: &Path,
+    sizes: N::Sizes,
+    new: fn(N::Sizes, &mut Random, &Device) -> wherefore::model::Result<N>,
+) -> PathBuf {
+    let network = new(sizes.clone(), &mut Random::new(7), &Device::Cpu).unwrap();
+    let description = Description::of::<N>(sizes, "static", 7);
+    checkpoint::save(folder, &description, &network, None).unwrap();
+    folder.to_owned()
+}
+
+/// The one of the method's network.
 fn untrained(method: Method, folder: &Path) -> PathBuf {
     let dim = encode::open("static").unwrap().dim();
-    let (mut random, device) = (Random::new(7), Device::Cpu);
+    let hidden = 8;
     match method {
         Method::DistanceMlp => {
             let sizes = distance_mlp::Config {
                 dim,
-                hidden: 8,
+                hidden,
                 answers: true,
                 ..distance_mlp::Config::default()
             };
-            let network = distance_mlp::Network::untrained(sizes.clone(), &mut random, &device);
-            let description = Description::of::<distance_mlp::Network>(sizes, "static", 7);
-            checkpoint::save(folder, &description, &network.unwrap(), None).unwrap();
-            return folder.to_owned();
+            keep(folder, sizes, distance_mlp::Network::untrained)
         }
         Method::Pna => {
             let sizes = pna::Config {
                 dim,
-                hidden: 8,
+                hidden,
                 answers: true,
                 relations: true,
                 ..pna::Config::default()
             };
-            let network = pna::Network::untrained(sizes.clone(), &mut random, &device);
-            let description = Description::of::<pna::Network>(sizes, "static", 7);
-            checkpoint::save(folder, &description, &network.unwrap(), None).unwrap();
-            return folder.to_owned();
+            keep(folder, sizes, pna::Network::untrained)
         }
         Method::RelationPlan => {
             let sizes = relation_plan::Config {
                 dim,
-                hidden: 8,
+                hidden,
                 ..relation_plan::Config::default()
             };
-            let network = relation_plan::Network::new(sizes.clone(), &mut random, &device);
-            let description = Description::of::<relation_plan::Network>(sizes, "static", 7);
-            checkpoint::save(folder, &description, &network.unwrap(), None).unwrap();
-            return folder.to_owned();
+            keep(folder, sizes, relation_plan::Network::new)
         }
-        _ => {}
+        Method::Gnn2r => {
+            let sizes = gnn2r::Config {
+                dim,
+                hidden,
+                ..gnn2r::Config::default()
+            };
+            keep(folder, sizes, gnn2r::Network::new)
+        }
+        _ => {
+            let sizes = Config {
+                dim,
+                hidden,
+                answers: true,
+                ..Config::default()
+            };
+            keep(folder, sizes, Network::new)
+        }
     }
-    if method == Method::Gnn2r {
-        let sizes = gnn2r::Config {
-            dim,
-            hidden: 8,
-            ..gnn2r::Config::default()
-        };
-        let network = gnn2r::Network::new(sizes.clone(), &mut Random::new(7), &Device::Cpu);
-        let description = Description::of::<gnn2r::Network>(sizes, "static", 7);
-        checkpoint::save(folder, &description, &network.unwrap(), None).unwrap();
-        return folder.to_owned();
-    }
-    let sizes = Config {
-        dim,
-        hidden: 8,
-        answers: true,
-        ..Config::default()
-    };
-    let network = Network::new(sizes.clone(), &mut Random::new(7), &Device::Cpu).unwrap();
-    let description = Description::qr_gat(sizes, "static", 7);
-    checkpoint::save(folder, &description, &network, None).unwrap();
-    folder.to_owned()
 }
 
 #[test]

@@ -7,19 +7,18 @@ use std::time::{Duration, Instant};
 
 use wherefore::Question;
 
-use crate::config::ServeConfig;
+use crate::config::{Scope, ServeConfig};
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::feedback::Feedback;
 use crate::guard::Guard;
+use crate::keys::Access;
 use crate::loads::{Loads, found_before};
+use crate::log::Log;
 use crate::metrics::{Gauges, Metrics};
 use crate::pool::{Health, Pool, Wanted};
 use crate::problem::Problem;
 use crate::runs::Runs;
-
-/// Takes the lines of the log.
-pub type Log = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// Topics that a question may come with.
 const MOST_TOPICS: usize = 16;
@@ -168,6 +167,12 @@ impl App {
     /// When a request that begins now must be done.
     pub(crate) fn deadline(&self) -> Instant {
         Instant::now() + Duration::from_secs_f64(self.config.limits.seconds)
+    }
+
+    /// Refuses what whoever sent this request may not do on a graph, or on the default one.
+    pub(crate) fn allow(&self, scope: Scope, graph: Option<&str>) -> Result<(), Problem> {
+        let graph = graph.unwrap_or_else(|| self.engine.default_graph());
+        Access::current().check(scope, graph)
     }
 
     /// Refuses questions beyond the limits.

@@ -4,21 +4,17 @@
 //! the API key, the rate, what the key is for.
 
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
-use axum::extract::{MatchedPath, Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
-use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
+use axum::extract::Request;
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use sha2::{Digest, Sha256};
 
-use crate::app::App;
 use crate::config::{Scope, ServeConfig};
 use crate::error::Result;
 use crate::keys::{Access, Keys};
 use crate::page::is_file;
-use crate::problem::{Problem, Told};
+use crate::problem::Problem;
 use crate::throttle::{Caller, Rates, WrongKeys, place};
 
 /// Paths that need no key beside the page's files, which hold nothing: what a supervisor asks.
@@ -29,11 +25,6 @@ const PAGES: [&str; 3] = ["/", "/docs", "/openapi.json"];
 
 /// Names of this machine for itself.
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
-
-/// What may be loaded into our pages: nothing from elsewhere, nothing inline.
-const CONTENT_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
-    img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; \
-    frame-ancestors 'none'";
 
 /// Who is at the other end.
 #[derive(Clone, Copy, Debug)]
@@ -105,7 +96,7 @@ impl Guard {
 
     /// One name, and one that is ours. Whoever reads another of two names than we do would be
     /// fooled.
-    fn check_host(&self, request: &Request) -> Result<(), Problem> {
+    pub(crate) fn check_host(&self, request: &Request) -> Result<(), Problem> {
         let bad = |message| {
             Problem::bad_request("bad-host", message)
                 .hint("send the header `host` once, with the name of the server")
@@ -137,7 +128,7 @@ impl Guard {
 
     /// Keeps out what pages of other sites load or send without an origin: images, scripts, forms.
     /// Links to our own pages may be followed.
-    fn check_site(&self, request: &Request) -> Result<(), Problem> {
+    pub(crate) fn check_site(&self, request: &Request) -> Result<(), Problem> {
         let value = |name| {
             let value = request.headers().get(name);
             value.and_then(|value: &HeaderValue| value.to_str().ok())
@@ -164,7 +155,10 @@ impl Guard {
     }
 
     /// The origin that the reply may be read from; none for requests of our own page or of no page.
-    fn check_origin<'r>(&self, headers: &'r HeaderMap) -> Result<Option<&'r HeaderValue>, Problem> {
+    pub(crate) fn check_origin<'r>(
+        &self,
+        headers: &'r HeaderMap,
+    ) -> Result<Option<&'r HeaderValue>, Problem> {
         let Some(origin) = headers.get(header::ORIGIN) else {
             return Ok(None);
         };
@@ -218,7 +212,7 @@ impl Guard {
         (self.rates).take(access.caller, access.rate, Instant::now())
     }
 
-    fn admit(&self, request: &Request, route: &str) -> Result<Access, Problem> {
+    pub(crate) fn admit(&self, request: &Request, route: &str) -> Result<Access, Problem> {
         let path = request.uri().path();
         if OPEN.contains(&path) || is_file(path) {
             return Ok(Access::nobody());
@@ -230,14 +224,6 @@ impl Guard {
             access.check_somewhere(scope)?;
         }
         Ok(access)
-    }
-}
-
-impl App {
-    /// Refuses what whoever sent this request may not do on a graph, or on the default one.
-    pub(crate) fn allow(&self, scope: Scope, graph: Option<&str>) -> Result<(), Problem> {
-        let graph = graph.unwrap_or_else(|| self.engine.default_graph());
-        Access::current().check(scope, graph)
     }
 }
 
@@ -289,99 +275,10 @@ fn without_port(host: &str) -> &str {
     host.rsplit_once(':').map_or(host, |(name, _)| name)
 }
 
-/// Around every request: the rules before, headers, metrics and the log after.
-pub(crate) async fn watch(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
-    let begun = Instant::now();
-    let route = (request.extensions().get::<MatchedPath>())
-        .map_or("other", MatchedPath::as_str)
-        .to_owned();
-    let guard = &app.guard;
-    let before = guard
-        .check_host(&request)
-        .and_then(|()| guard.check_site(&request))
-        .and_then(|()| Ok(guard.check_origin(request.headers())?.cloned()));
-    let is_preflight = request.method() == Method::OPTIONS
-        && (request.headers()).contains_key(header::ACCESS_CONTROL_REQUEST_METHOD);
-    let mut name = None;
-    let (mut response, origin) = match before {
-        Err(problem) => (problem.into_response(), None),
-        // a preflight carries no key
-        Ok(Some(origin)) if is_preflight => (preflight(), Some(origin)),
-        Ok(origin) => match guard.admit(&request, &route) {
-            Err(problem) => (problem.into_response(), origin),
-            Ok(access) => {
-                name.clone_from(&access.name);
-                (Arc::new(access).with(next.run(request)).await, origin)
-            }
-        },
-    };
-    if let Some(Told(Some(line))) = response.extensions().get::<Told>() {
-        let who = name.map_or(String::new(), |name| format!(" key {name}"));
-        (app.log)(&format!("{line} ({route}{who})"));
-    }
-    let status = response.status();
-    dress(response.headers_mut(), origin);
-    app.metrics
-        .request(&route, status.as_u16(), begun.elapsed());
-    response
-}
-
-fn preflight() -> Response {
-    let headers = [
-        (header::ACCESS_CONTROL_ALLOW_METHODS, "GET, POST"),
-        (
-            header::ACCESS_CONTROL_ALLOW_HEADERS,
-            "authorization, content-type, x-api-key, mcp-protocol-version, mcp-session-id",
-        ),
-        (header::ACCESS_CONTROL_MAX_AGE, "600"),
-    ];
-    (StatusCode::NO_CONTENT, headers).into_response()
-}
-
-/// The headers of every reply; what is there already stays.
-fn dress(headers: &mut HeaderMap, origin: Option<HeaderValue>) {
-    let shared = origin.is_some();
-    if let Some(origin) = origin {
-        headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
-        headers.insert(
-            header::ACCESS_CONTROL_EXPOSE_HEADERS,
-            HeaderValue::from_static("retry-after, wherefore-cut"),
-        );
-    }
-    let resource = if shared {
-        "cross-origin"
-    } else {
-        "same-origin"
-    };
-    for (name, value) in [
-        (header::CONTENT_SECURITY_POLICY, CONTENT_POLICY),
-        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        (header::X_FRAME_OPTIONS, "DENY"),
-        (header::REFERRER_POLICY, "no-referrer"),
-        (header::CACHE_CONTROL, "no-store"),
-        (header::VARY, "origin"),
-        (
-            HeaderName::from_static("cross-origin-opener-policy"),
-            "same-origin",
-        ),
-        (
-            HeaderName::from_static("cross-origin-resource-policy"),
-            resource,
-        ),
-        (
-            HeaderName::from_static("permissions-policy"),
-            "camera=(), geolocation=(), microphone=()",
-        ),
-    ] {
-        if !headers.contains_key(&name) {
-            headers.insert(name, HeaderValue::from_static(value));
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use axum::body::Body;
+    use axum::http::HeaderName;
 
     use super::*;
     use crate::keys::new_key;

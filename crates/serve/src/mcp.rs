@@ -4,6 +4,10 @@
 //! keep. The calls of a batch, which one version of the protocol knows, have one deadline together
 //! and count one by one against the caller's rate. Tools: `ask`, `retrieve`, `link`, `sparql`, `describe_entity`, `verify`. Resources: the
 //! relations of each graph.
+//!
+//! Kept by hand: tools run as jobs of this server's pools, behind its keys and rates, and the schemas
+//! of six tools are shorter than the types that one would derive them from; an SDK (rmcp) brings a
+//! runtime, transports and sessions of its own.
 
 use std::io::{self, BufRead, Write};
 use std::ops::ControlFlow;
@@ -20,10 +24,10 @@ use wherefore::graph::sparql::ResultFormat;
 use wherefore::verify::Saved;
 use wherefore::{Follow, Question};
 
-use crate::api::{json_bytes, read_json, to_json};
 use crate::app::{App, Work, out_of_time};
 use crate::config::Scope;
 use crate::engine::{Asked, clipped};
+use crate::exchange::{json_bytes, read_json, to_json};
 use crate::keys::Access;
 use crate::openai::written;
 use crate::pool::Wanted;

@@ -1,4 +1,7 @@
 //! Counters in Prometheus' text format.
+//!
+//! Kept by hand: the format is three kinds of lines, and a client library would bring a registry and
+//! a type for each set of labels to write the same ones.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

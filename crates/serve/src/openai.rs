@@ -20,13 +20,14 @@ use wherefore::answer::{Answer, Status};
 use wherefore::read::may_follow;
 use wherefore::{Question, answer::Evidence};
 
-use crate::api::{Frames, json, read_json};
 use crate::app::App;
 use crate::config::Scope;
 use crate::engine::{Asked, Engine, clipped};
 use crate::error::Result;
+use crate::exchange::{json, read_json};
 use crate::keys::Access;
 use crate::problem::{Problem, Told};
+use crate::stream::Frames;
 
 /// The model that stands for the default graph and method.
 const DEFAULT_MODEL: &str = "wherefore";

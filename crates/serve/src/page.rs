@@ -1,15 +1,15 @@
 //! The web page's files, compiled in: no build step, and no request to anywhere else.
 
-use std::sync::Arc;
-
 use axum::Router;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
-use crate::app::App;
-
 /// The API's description.
+///
+/// Kept by hand: what it describes are types of the crate `wherefore` (answers, evidence, forms),
+/// which would have to depend on utoipa and repeat each text as an attribute. A test holds it to the
+/// routes, and schemathesis to the replies.
 pub(crate) const OPENAPI: &str = include_str!("openapi.json");
 
 const HTML: &str = "text/html; charset=utf-8";
@@ -47,7 +47,7 @@ const FILES: [(&str, &str, &str); 25] = [
 ];
 
 /// The page, the page to try the API, and the API's description.
-pub(crate) fn router() -> Router<Arc<App>> {
+pub(crate) fn router<S: Clone + Send + Sync + 'static>() -> Router<S> {
     let mut router = Router::new().route(
         "/openapi.json",
         get(async || file("application/json", OPENAPI)),

@@ -21,11 +21,12 @@ use tokio::sync::watch;
 use tower_service::Service;
 
 use crate::api;
-use crate::app::{App, Log};
+use crate::app::App;
 use crate::config::ServeConfig;
 use crate::connections::{Activity, Connections, Reply, Watched};
 use crate::error::{Error, Result};
 use crate::guard::Peer;
+use crate::log::Log;
 use crate::mcp;
 use crate::problem::Problem;
 use crate::throttle::place;

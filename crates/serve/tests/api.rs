@@ -62,7 +62,7 @@ fn a_stream_tells_every_stage_and_then_the_answer() {
             .next_back();
         let answer: serde_json::Value = serde_json::from_str(last.unwrap()).unwrap();
         assert_eq!(answer["answers"][0]["name"], "Lou Seal");
-        assert!(answer["timings_ms"]["total"].as_f64().unwrap() >= 0.0);
+        assert!(answer["timings_ms"]["total"].as_f64().unwrap() > 0.0);
     }
 }
 

@@ -13,7 +13,7 @@ use wherefore_lab::adapt::{self, AdaptConfig, AdaptMetrics, Chosen, Stage};
 use wherefore_lab::questions::{self, Format};
 use wherefore_lab::train::Settings;
 
-use crate::args::Consent;
+use crate::args::{Consent, question_format};
 use crate::errors::Exit;
 use crate::open::open;
 use crate::output::{Output, counted};
@@ -40,7 +40,7 @@ pub(crate) struct Adapt {
     #[arg(long, value_name = "FILE")]
     questions: Vec<PathBuf>,
     /// The questions' format, where it is not told by their content
-    #[arg(long, value_parser = super::eval::parse_format)]
+    #[arg(long, value_parser = question_format)]
     format: Option<Format>,
     /// How many questions to draft
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=100_000))]

@@ -1,7 +1,7 @@
 //! `wherefore ask`: a question, its answers, and why.
 
 use std::io::{self, IsTerminal};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use serde::Serialize;
@@ -13,11 +13,81 @@ use wherefore::{Follow, Observer, PipelineConfig, Question, Stage};
 
 use super::verify::MAX_ANSWER_BYTES;
 use super::{Wanted, config_for, pipeline_config, read_text};
-use crate::args::Ask;
+use crate::args::{Consent, Llm, Wished, methods};
 use crate::errors::{Exit, UserError};
 use crate::language;
 use crate::open::open_asking;
 use crate::output::{Arrows, Output, counted, shown};
+
+/// Answer a question, with the triples that prove the answer
+///
+/// Exit status 1 means that there is no answer: nothing in the graph bears on the question.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  wherefore ask @toy 'Where was the coach of the San Francisco Giants born?'
+  wherefore ask movies 'Who directed it?' --topic 'The Matrix' --json
+  wherefore ask @world 'Which countries border Kenya?' --json > kenya.json
+  wherefore ask @world 'Which of these border Uganda?' --follow kenya.json
+  wherefore ask movies 'Who directed The Matrix?' --llm qwen2.5-1.5b.gguf
+  wherefore ask movies 'Who directed The Matrix?' --llm http://localhost:8080/v1#qwen2.5
+  echo 'Whose mascot is Lou Seal?' | wherefore ask @toy -")]
+pub(crate) struct Ask {
+    /// A graph folder made by `wherefore load`, or a built-in sample: `@world`, `@toy`
+    pub(crate) graph: String,
+    /// The question, or `-` to read it from standard input
+    pub(crate) question: String,
+    /// An entity that the question is about, instead of looking for names in it; repeatable
+    #[arg(long = "topic", value_name = "NAME")]
+    pub(crate) topics: Vec<String>,
+    /// Take this reading of the question, as the answer numbers them (read)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) reading: Option<u32>,
+    /// Read the question after the one that this file answers, saved with `--json` (read): `it`,
+    /// `these`, `What about …?`
+    #[arg(long, value_name = "ANSWER")]
+    pub(crate) follow: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) wished: Wished,
+    /// Answer as many readings as it takes to have the right one among them this often, from 0 to 1,
+    /// by what `wherefore conformal` has seen of the graph (read)
+    #[arg(long, value_name = "SHARE", conflicts_with_all = ["reading", "precision"])]
+    pub(crate) coverage: Option<f32>,
+    /// A file of words and the entities that they mean, between tabs; `-` for none
+    #[arg(long, value_name = "FILE")]
+    pub(crate) aliases: Option<PathBuf>,
+    /// The method, with its usual settings
+    #[arg(long, value_name = "NAME", value_parser = methods(), conflicts_with = "config")]
+    pub(crate) method: Option<String>,
+    /// The method and its settings, as a TOML file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// A checkpoint made by `wherefore train`
+    #[arg(long, value_name = "CKPT")]
+    pub(crate) model: Option<PathBuf>,
+    /// Read at most this many triples as evidence
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) top_k: Option<u32>,
+    /// Follow chains of evidence for at most this many steps; 0 means any number (`organize = chains`)
+    #[arg(long, value_name = "N")]
+    pub(crate) max_length: Option<usize>,
+    /// Write a page with the evidence as a picture: topics purple, answers green
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+    /// Also tell what each layer of the network did (gnn2r)
+    #[arg(long)]
+    pub(crate) explain: bool,
+    /// Maximum requests for the question, where a SPARQL service holds the graph
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) max_requests: Option<u64>,
+    /// Sign the answer with this key, made by `wherefore keygen`
+    #[arg(long, value_name = "KEY")]
+    pub(crate) sign: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) llm: Llm,
+    #[command(flatten)]
+    pub(crate) consent: Consent,
+}
 
 /// Triples of the rationales shown to people; `--json` has all.
 const SHOWN_TRIPLES: usize = 24;

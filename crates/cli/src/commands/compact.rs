@@ -8,6 +8,7 @@ use serde::Serialize;
 use wherefore::index;
 use wherefore_graph::{LoadProgress, LoadStep, Store, compact};
 
+use crate::args::parse_memory;
 use crate::errors::Exit;
 use crate::open::own_folder;
 use crate::output::{Output, counted, shown};
@@ -23,7 +24,7 @@ pub(crate) struct Compact {
     /// A graph folder
     graph: PathBuf,
     /// Memory to keep to, more or less
-    #[arg(long, value_name = "SIZE", default_value = "4G", value_parser = super::load::parse_memory)]
+    #[arg(long, value_name = "SIZE", default_value = "4G", value_parser = parse_memory)]
     memory: usize,
     /// Threads to work with; 0 means one for each core
     #[arg(long, value_name = "N", default_value_t = 0)]

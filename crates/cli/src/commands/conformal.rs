@@ -11,7 +11,7 @@ use wherefore_lab::conformal::{CoverageCheck, Readings, kept, readings};
 use wherefore_lab::draft::{DraftOptions, draft};
 use wherefore_lab::questions::{self, Format, GoldQuestion};
 
-use crate::args::Consent;
+use crate::args::{Consent, question_format};
 use crate::errors::Exit;
 use crate::open::open;
 use crate::output::{Output, counted};
@@ -41,7 +41,7 @@ pub(crate) struct Conformal {
     #[arg(long, value_name = "FILE")]
     check: Vec<PathBuf>,
     /// The questions' format, where it is not told by their content
-    #[arg(long, value_parser = super::eval::parse_format)]
+    #[arg(long, value_parser = question_format)]
     format: Option<Format>,
     /// Read at most so many questions of each file, or draft so many
     #[arg(long, value_name = "N", default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..=100_000))]

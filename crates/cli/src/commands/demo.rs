@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io::{self, BufRead, IsTerminal, Write};
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anyhow::Context;
@@ -10,13 +11,32 @@ use wherefore::{Follow, Method, Pipeline, PipelineConfig, Question};
 use wherefore_graph::{Graph, RelationId, Trust};
 
 use super::ask::written;
-use super::serve;
-use crate::args::{Consent, Demo, Serve, Served};
+use super::serve::{self, Serve, Served};
+use crate::args::Consent;
 use crate::errors::{self, Exit};
 use crate::open::open;
 use crate::output::{Arrows, Output, counted, shown};
 use crate::prompt::{Completions, Prompt, Typed};
 use crate::world;
+
+/// Ask a sample graph of the world at once: no data, no download, no language model
+///
+/// Answers three questions with their evidence, then yours, as long as you like; on a terminal with
+/// history and completion of names, otherwise line by line from standard input.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  wherefore demo
+  wherefore demo --serve
+  echo 'Which rivers flow through Austria?' | wherefore demo")]
+pub(crate) struct Demo {
+    /// Open the web page over the sample graph instead
+    #[arg(long)]
+    pub(crate) serve: bool,
+    /// Where to listen; 127.0.0.1:7878 if this is not given
+    #[arg(long, value_name = "ADDRESS:PORT", requires = "serve")]
+    pub(crate) listen: Option<SocketAddr>,
+}
 
 /// What is asked first, to show what can be asked.
 const FIRST: [&str; 3] = [

@@ -13,7 +13,7 @@ use wherefore_graph::{Graph, Store};
 use wherefore_lab::questions;
 
 use super::{Wanted, config_for};
-use crate::args::Consent;
+use crate::args::{Consent, methods, question_format};
 use crate::errors::{Exit, UserError};
 use crate::open::open;
 use crate::output::{Output, counted, shown};
@@ -39,10 +39,10 @@ pub(crate) struct Diff {
     #[arg(long, value_name = "FILE")]
     questions: PathBuf,
     /// The questions' format, where it is not told by their content
-    #[arg(long, value_parser = super::eval::parse_format)]
+    #[arg(long, value_parser = question_format)]
     format: Option<questions::Format>,
     /// The method, with its usual settings
-    #[arg(long, value_name = "NAME", value_parser = crate::args::methods(), conflicts_with = "config")]
+    #[arg(long, value_name = "NAME", value_parser = methods(), conflicts_with = "config")]
     method: Option<String>,
     /// The method and its settings, as a TOML file
     #[arg(long, value_name = "FILE")]

@@ -1,6 +1,6 @@
 //! `wherefore eval`: a pipeline over benchmark questions, or a whole sweep of them.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use serde::Serialize;
@@ -11,14 +11,80 @@ use wherefore_lab::metrics::{Metrics, Options, TopicSource};
 use wherefore_lab::outcome::Outcome;
 use wherefore_lab::questions::{self, GoldQuestion, coverage};
 use wherefore_lab::sweep::{self, Planned, Sweep};
+use wherefore_lab::train::is_unfinished;
 
 use super::{Wanted, config_for, report};
-use crate::args::Eval;
+use crate::args::{Consent, Llm, Wished, methods, question_format};
 use crate::errors::{Exit, UserError};
 use crate::language;
 use crate::open::open_for;
 use crate::output::Output;
 use crate::progress::{Progress, Unit};
+
+/// Answer a benchmark's questions and measure how well
+///
+/// The run folder keeps the settings, every answer with its evidence, all metrics, and a page to
+/// look at. A run that was stopped goes on where it was when the same command is given again.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  wherefore eval --graph metaqa --questions qa_test.txt --out runs/read
+  wherefore eval --graph metaqa --questions qa_test.txt --sample 500 --linked --out runs/linked
+  wherefore eval --graph metaqa --questions qa_dev.txt --sweep hops.toml --out runs/hops")]
+pub(crate) struct Eval {
+    /// A graph folder, or `@toy`; none where each question brings its own graph
+    #[arg(long)]
+    pub(crate) graph: Option<String>,
+    /// The questions: MetaQA, PathQuestion, WC2014, WebQSP, CWQ, GrailQA, RoG, NSM or our JSON lines
+    #[arg(long, value_name = "FILE")]
+    pub(crate) questions: PathBuf,
+    /// The questions' format, where it is not told by their content
+    #[arg(long, value_parser = question_format)]
+    pub(crate) format: Option<wherefore_lab::questions::Format>,
+    /// The run folder
+    #[arg(long, value_name = "RUN")]
+    pub(crate) out: PathBuf,
+    /// The method, with its usual settings
+    #[arg(long, value_name = "NAME", value_parser = methods(), conflicts_with_all = ["config", "sweep"])]
+    pub(crate) method: Option<String>,
+    /// A checkpoint made by `wherefore train`
+    #[arg(long, value_name = "CKPT", conflicts_with = "sweep")]
+    pub(crate) model: Option<PathBuf>,
+    /// The method and its settings, as a TOML file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Run every combination that a TOML file lists, each into a folder under `--out`
+    #[arg(long, value_name = "FILE", conflicts_with = "config")]
+    pub(crate) sweep: Option<PathBuf>,
+    /// Hide the gold topics: entities are to be found in the question
+    #[arg(long)]
+    pub(crate) linked: bool,
+    #[command(flatten)]
+    pub(crate) wished: Wished,
+    /// Ask only the first questions
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
+    /// Ask only so many questions, drawn by the seed
+    #[arg(long, value_name = "N")]
+    pub(crate) sample: Option<usize>,
+    /// Questions answered at the same time; 0 means one for each core, 1 gives the times of a question
+    /// that has the machine to itself
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) threads: usize,
+    /// Seed of samples and of bootstrap intervals
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// The k at which retrieval is measured
+    #[arg(long = "k", value_name = "K,…", value_delimiter = ',', default_values_t = [50, 100, 200, 500])]
+    pub(crate) ks: Vec<usize>,
+    /// End with status 1 if a metric is below a value, as in `lenient.hit@1=0.9`; repeatable
+    #[arg(long, value_name = "METRIC=VALUE", value_parser = parse_requirement)]
+    pub(crate) require: Vec<(String, f64)>,
+    #[command(flatten)]
+    pub(crate) llm: Llm,
+    #[command(flatten)]
+    pub(crate) consent: Consent,
+}
 
 /// How far coverage looks for an answer.
 const COVERAGE_HOPS: u32 = 3;
@@ -89,6 +155,11 @@ fn one_run(
     folder: &Path,
     output: &Output,
 ) -> anyhow::Result<Metrics> {
+    if let Some(model) = config.model().filter(|model| is_unfinished(model)) {
+        let model = model.display();
+        let note = format!("the training of `{model}` was stopped before its end");
+        output.note("note", &note);
+    }
     let pipeline = config.build_with(language::open(&args.llm, config)?)?;
     let topics = if args.linked {
         TopicSource::Linked
@@ -258,10 +329,4 @@ pub(crate) fn parse_requirement(text: &str) -> Result<(String, f64), String> {
         Ok(value) if !value.is_nan() => Ok((name.to_owned(), value)),
         _ => Err(format!("`{value}` is no number")),
     }
-}
-
-/// For clap: a question format by its name.
-pub(crate) fn parse_format(name: &str) -> Result<questions::Format, String> {
-    name.parse()
-        .map_err(|e: wherefore_lab::Error| e.to_string())
 }

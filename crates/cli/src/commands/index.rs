@@ -1,6 +1,6 @@
 //! `wherefore index`: vectors of labels and full text, for what is looked up by meaning.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use anyhow::Context;
@@ -16,11 +16,46 @@ use wherefore::model::{distance_mlp, pna, qr_gat};
 use wherefore::retrieve::{NetworkConfig, NetworkRetriever};
 use wherefore_graph::{Adjacency, Service, ServiceConfig, Store, TrustedServices, index_labels};
 
-use crate::args::Index;
+use crate::args::Consent;
 use crate::errors::{Exit, UserError};
 use crate::open::{TOY, store, told};
 use crate::output::{Output, shown};
 use crate::progress::{Progress, Unit};
+
+/// Make a graph searchable by meaning and by words
+///
+/// Writes vectors of its labels, and a full-text index, into the graph folder. When the graph
+/// was loaded again, only new and changed labels are encoded. A build that was stopped goes on
+/// where it was when the same command is given again.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  wherefore index movies
+  wherefore index movies --encoder models/all-MiniLM-L6-v2 --triples")]
+pub(crate) struct Index {
+    /// A graph folder made by `wherefore load`, or `@world`
+    pub(crate) graph: PathBuf,
+    /// What turns texts into vectors: `static`, `hashing`, a model folder or an added model
+    #[arg(long, value_name = "E", default_value = "static")]
+    pub(crate) encoder: String,
+    /// Also make a vector for each triple
+    #[arg(long)]
+    pub(crate) triples: bool,
+    /// Leave the full-text index out
+    #[arg(long)]
+    pub(crate) no_text: bool,
+    /// For a SPARQL service: the folder of its label index, by which it is then asked
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) out: Option<PathBuf>,
+    /// For a SPARQL service: put the new label index into the place of the one that is there
+    #[arg(long)]
+    pub(crate) replace: bool,
+    /// Instead, compute what this checkpoint needs of the graph whatever is asked
+    #[arg(long, value_name = "CKPT", conflicts_with_all = ["triples", "no_text", "encoder"])]
+    pub(crate) model: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) consent: Consent,
+}
 
 pub(crate) fn run(args: &Index, output: &Output) -> anyhow::Result<Exit> {
     let graph = args.graph.display();

@@ -3,17 +3,40 @@
 use anyhow::Context;
 use indicatif::{HumanBytes, HumanCount};
 use serde::Serialize;
+use std::path::PathBuf;
 use wherefore::index::{self, ListedPart};
 use wherefore::schema::{Overview, Side, overview};
 use wherefore_graph::{
     Adjacency, Counts, EntityId, Graph, Pending, RelationId, Store, Verification,
 };
 
-use crate::args::Info;
+use crate::args::Consent;
 use crate::errors::Exit;
 use crate::open::open;
 use crate::output::{Output, shown};
 use crate::progress::{Progress, Unit};
+
+/// Show what a graph holds: counts, relations with examples, degrees, sizes
+#[derive(Debug, clap::Args)]
+pub(crate) struct Info {
+    /// A graph folder made by `wherefore load`, or a built-in sample: `@world`, `@toy`
+    pub(crate) graph: PathBuf,
+    /// Show instead what it speaks of: its classes, and which relations join them; of a SPARQL
+    /// service too
+    #[arg(long, conflicts_with = "check")]
+    pub(crate) schema: bool,
+    /// Read all files, the change log and the index, and verify their checksums
+    #[arg(long)]
+    pub(crate) check: bool,
+    /// Show this many relations, the most frequent first
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub(crate) relations: usize,
+    /// Show all relations
+    #[arg(long, conflicts_with = "relations")]
+    pub(crate) all: bool,
+    #[command(flatten)]
+    pub(crate) consent: Consent,
+}
 
 pub(crate) fn run(args: &Info, output: &Output) -> anyhow::Result<Exit> {
     if args.schema {

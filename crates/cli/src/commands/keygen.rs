@@ -9,9 +9,23 @@ use anyhow::Context;
 use serde::Serialize;
 use wherefore::verify::SigningKey;
 
-use crate::args::Keygen;
 use crate::errors::Exit;
 use crate::output::{Output, shown};
+
+/// Make a key that signs answers, and the public key that verifies them
+///
+/// `FILE` is the key, for `ask --sign` and `serve --sign`: keep it secret. `FILE.pub` is for
+/// everybody who verifies. Both are PEM files (Ed25519).
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Example:
+  wherefore keygen answers.key
+  wherefore ask @toy 'Whose mascot is Lou Seal?' --json --sign answers.key > answer.json
+  wherefore verify answer.json --graph @toy --key answers.key.pub")]
+pub(crate) struct Keygen {
+    /// The file to write; a file that is there stays
+    pub(crate) file: PathBuf,
+}
 
 #[derive(Serialize)]
 struct Made<'a> {

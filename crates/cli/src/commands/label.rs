@@ -1,5 +1,7 @@
 //! `wherefore label`: a language model picks the paths to learn from.
 
+use clap::ValueEnum;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context;
@@ -9,11 +11,77 @@ use wherefore::model::language::{self, Cached, Recording};
 use wherefore_lab::label::{self, LabelConfig, Labelled, Quality};
 use wherefore_lab::{questions, sweep};
 
-use crate::args::{Combine, Label};
+use crate::args::{Consent, question_format};
 use crate::errors::Exit;
 use crate::open::open_for;
 use crate::output::Output;
 use crate::progress::{Progress, Unit};
+
+/// Let a language model pick the paths that are evidence, as labels to train on
+///
+/// For each question, shortest paths to its answer and what lies around topics and answer are shown,
+/// merged by their relations; what the model picks is written to a label file, which `wherefore
+/// train --labels` takes. Where it picks nothing, shortest paths count, and the file says so. A run
+/// that was stopped goes on where it was when the same command is given again.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  wherefore label --graph freebase --questions train.jsonl --sample 500 --llm qwen.gguf --out labels.jsonl
+  wherefore label --combine union a.jsonl b.jsonl --out labels.jsonl
+  wherefore label --judge --graph freebase --questions test.jsonl --out labels.jsonl")]
+pub(crate) struct Label {
+    /// With `--combine`, the two label files
+    #[arg(value_name = "LABELS", num_args = 2, requires = "combine", conflicts_with_all = ["questions", "llm"])]
+    pub(crate) files: Vec<PathBuf>,
+    /// Make one label file of two: the paths that either has, or those that both have
+    #[arg(long, value_name = "HOW", requires = "files")]
+    pub(crate) combine: Option<Combine>,
+    /// A graph folder, or `@toy`; none where each question brings its own graph
+    #[arg(long)]
+    pub(crate) graph: Option<String>,
+    /// Questions with their answers, in any format of `wherefore eval`
+    #[arg(long, value_name = "FILE", required_unless_present = "combine")]
+    pub(crate) questions: Option<PathBuf>,
+    /// The questions' format, where it is not told by their content
+    #[arg(long, value_parser = question_format)]
+    pub(crate) format: Option<wherefore_lab::questions::Format>,
+    /// The label file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+    /// The language model: a GGUF file, or URL#MODEL of an OpenAI-compatible server
+    #[arg(long, value_name = "MODEL", required_unless_present_any = ["combine", "judge"])]
+    pub(crate) llm: Option<String>,
+    /// Ask nothing: only hold the labels that `--out` has against the questions' relevant triples
+    #[arg(long, conflicts_with_all = ["combine", "llm"])]
+    pub(crate) judge: bool,
+    /// Label only the first questions
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
+    /// Label only so many questions, drawn by the seed
+    #[arg(long, value_name = "N")]
+    pub(crate) sample: Option<usize>,
+    /// Seed of the sample
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// Questions that are asked at the same time
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) threads: usize,
+    /// Neither use nor keep completions on disk
+    #[arg(long)]
+    pub(crate) no_cache: bool,
+    /// Append every completion to a file, which `--llm script:FILE` replays
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) consent: Consent,
+}
+
+/// How two label files become one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Combine {
+    Union,
+    Intersection,
+}
 
 pub(crate) fn run(args: &Label, output: &Output) -> anyhow::Result<Exit> {
     if let (Some(how), [first, second]) = (args.combine, args.files.as_slice()) {

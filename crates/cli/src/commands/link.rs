@@ -1,6 +1,6 @@
 //! `wherefore link`: which entities a question is about, and why.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use serde::Serialize;
@@ -11,11 +11,59 @@ use wherefore_lab::linking::{Linking, Miss, linking};
 use wherefore_lab::questions;
 
 use super::pipeline_config;
-use crate::args::Link;
+use crate::args::{Consent, question_format};
 use crate::errors::{Exit, UserError};
 use crate::open::open;
 use crate::output::{Output, counted, shown};
 use crate::progress::{Progress, Unit};
+
+/// Show which entities a question is about, or measure it over benchmark questions
+///
+/// Each mention is shown with its candidates, their scores and how the name was recognised. With
+/// `--questions`, the gold topics are hidden and recall is measured. Exit status 1 means that
+/// nothing in the question is a name of the graph; the nearest names are then shown.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  wherefore link @toy 'who is the mascot of the giants?'
+  wherefore link movies --questions qa_test.txt
+  wherefore link movies 'who directed it?' --aliases aliases.tsv")]
+pub(crate) struct Link {
+    /// A graph folder made by `wherefore load`, or a built-in sample: `@world`, `@toy`
+    pub(crate) graph: String,
+    /// The question
+    #[arg(conflicts_with = "questions")]
+    pub(crate) question: Option<String>,
+    /// An entity that the question is about, instead of looking for names in it; repeatable
+    #[arg(long = "topic", value_name = "NAME")]
+    pub(crate) topics: Vec<String>,
+    /// A file of words and the entities that they mean, between tabs; `-` for none
+    #[arg(long, value_name = "FILE")]
+    pub(crate) aliases: Option<PathBuf>,
+    /// The encoder that weighs namesakes by what is asked
+    #[arg(long, value_name = "NAME")]
+    pub(crate) encoder: Option<String>,
+    /// The method and its settings, as a TOML file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Benchmark questions to measure over
+    #[arg(long, value_name = "FILE")]
+    pub(crate) questions: Option<PathBuf>,
+    /// The questions' format, where it is not told by their content
+    #[arg(long, value_parser = question_format)]
+    pub(crate) format: Option<wherefore_lab::questions::Format>,
+    /// Take only the first questions
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
+    /// The k at which recall is measured
+    #[arg(long = "k", value_name = "K,…", value_delimiter = ',', default_values_t = [1, 5])]
+    pub(crate) ks: Vec<usize>,
+    /// Show this many topics that were not found
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) misses: usize,
+    #[command(flatten)]
+    pub(crate) consent: Consent,
+}
 
 pub(crate) fn run(args: &Link, output: &Output) -> anyhow::Result<Exit> {
     let config = config(args)?;

@@ -10,10 +10,90 @@ use wherefore_graph::{
     load,
 };
 
-use crate::args::Load;
+use crate::args::parse_memory;
 use crate::errors::{Exit, UserError};
 use crate::output::{Output, counted, shown};
 use crate::progress::{Progress, Unit};
+
+/// Build a graph folder from files
+///
+/// Reads N-Triples, N-Quads, Turtle, TriG, RDF/XML, JSON-LD, TSV, CSV, `head|relation|tail` lines,
+/// JSON lines and JSON arrays, plain or packed with gzip, zstd or xz, and SQLite databases and Excel
+/// workbooks. The folder appears when all is done; a graph that is replaced stays whole until then.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  wherefore load movies.nt.gz --out movies
+  wherefore load kb.txt --format pipe --out metaqa
+  wherefore load train.txt valid.txt --names entity_names.tsv --out fb15k
+  wherefore load staff.csv --wide --split ';' --out company
+  wherefore load shop.sqlite --out shop
+  zcat dump.nq.gz | wherefore load - --format nq --memory 8G --out dump")]
+pub(crate) struct Load {
+    /// Files to load together, or `-` for standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// The graph folder to make
+    #[arg(long, value_name = "GRAPH")]
+    pub(crate) out: PathBuf,
+    /// Put the new graph into the place of the one that is there
+    #[arg(long)]
+    pub(crate) replace: bool,
+    /// The format, where names do not tell: nt, nq, ttl, trig, rdf, jsonld, tsv, csv, pipe, jsonl,
+    /// json, sqlite, xlsx
+    #[arg(long, value_parser = parse_format)]
+    pub(crate) format: Option<wherefore_graph::Format>,
+    /// Columns of a table that hold head, relation and tail, by number or header name
+    #[arg(long, value_name = "H,R,T")]
+    pub(crate) columns: Option<String>,
+    /// Make numbers, dates and quoted texts among a table's tails literals instead of names
+    #[arg(long)]
+    pub(crate) typed: bool,
+    /// A table, or JSON, in which each row is one thing and its columns are relations; numbers and
+    /// dates become literals
+    #[arg(long, conflicts_with_all = ["columns", "typed"])]
+    pub(crate) wide: bool,
+    /// With `--wide`: the column that names the thing, by number or header name; the first if none
+    /// is given
+    #[arg(long, value_name = "COLUMN", requires = "wide")]
+    pub(crate) name_column: Option<String>,
+    /// With `--wide`: what stands between several values in one cell
+    #[arg(long, value_name = "SEPARATOR", requires = "wide")]
+    pub(crate) split: Option<String>,
+    /// With `--wide`: the class of the rows; what the file is called if none is given, unless a
+    /// column `type` says it; `--class ''` for none
+    #[arg(long, value_name = "CLASS", requires = "wide")]
+    pub(crate) class: Option<String>,
+    /// A predicate that gives labels, before rdfs:label, skos:prefLabel, schema:name and foaf:name;
+    /// repeatable
+    #[arg(long = "label", value_name = "PREDICATE")]
+    pub(crate) labels: Vec<String>,
+    /// A predicate that gives further names, beside skos:altLabel and schema:alternateName;
+    /// repeatable
+    #[arg(long = "alias", value_name = "PREDICATE")]
+    pub(crate) aliases: Vec<String>,
+    /// A table of entities and their names, between tabs; repeatable
+    #[arg(long, value_name = "FILE")]
+    pub(crate) names: Vec<PathBuf>,
+    /// The language in which labels are preferred
+    #[arg(long, value_name = "TAG", default_value = "en")]
+    pub(crate) language: String,
+    /// What relative IRIs in Turtle, TriG, RDF/XML and JSON-LD are relative to, until a file says it
+    #[arg(long, value_name = "IRI")]
+    pub(crate) base: Option<String>,
+    /// Memory to keep to, more or less; beyond it, sorting goes through the disk
+    #[arg(long, value_name = "SIZE", default_value = "4G", value_parser = parse_memory)]
+    pub(crate) memory: usize,
+    /// Threads to work with; 0 means one for each core
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) threads: usize,
+    /// Stop at the first malformed line
+    #[arg(long, conflicts_with = "max_errors")]
+    pub(crate) strict: bool,
+    /// Stop when more lines than this are malformed
+    #[arg(long, value_name = "N", default_value_t = u64::MAX, hide_default_value = true)]
+    pub(crate) max_errors: u64,
+}
 
 pub(crate) fn run(args: &Load, output: &Output) -> anyhow::Result<Exit> {
     let inputs: Vec<Input> = args
@@ -192,39 +272,9 @@ pub(crate) fn parse_format(name: &str) -> Result<Format, String> {
     })
 }
 
-/// For clap: a number of bytes such as `512M` or `4G`.
-pub(crate) fn parse_memory(text: &str) -> Result<usize, String> {
-    let text = text.trim();
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let shift = match text[digits.len()..].to_ascii_uppercase().as_str() {
-        "" | "B" => 0,
-        "K" | "KB" | "KIB" => 10,
-        "M" | "MB" | "MIB" => 20,
-        "G" | "GB" | "GIB" => 30,
-        _ => return Err("write it like `512M` or `4G`".into()),
-    };
-    let number: f64 = digits.parse().map_err(|_| "write it like `512M` or `4G`")?;
-    let bytes = number * f64::from(1u32 << shift);
-    if !(64.0 * 1024.0 * 1024.0..=1e15).contains(&bytes) {
-        return Err("at least 64M are needed".into());
-    }
-    Ok(bytes as usize)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn memory_is_read_with_its_unit() {
-        assert_eq!(parse_memory("4G"), Ok(4 << 30));
-        assert_eq!(parse_memory("1.5GiB"), Ok(3 << 29));
-        assert_eq!(parse_memory("100m"), Ok(100 << 20));
-        assert_eq!(parse_memory("67108864"), Ok(64 << 20));
-        for bad in ["", "G", "4T", "-1G", "63M", "NaNG", "1e99"] {
-            assert!(parse_memory(bad).is_err(), "{bad}");
-        }
-    }
 
     #[test]
     fn columns_are_three() {

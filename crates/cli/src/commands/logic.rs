@@ -1,6 +1,6 @@
 //! `wherefore logic`: a logical form, read, told, translated and run.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,11 +22,75 @@ use wherefore_lab::questions;
 use wherefore_lab::written;
 
 use super::read_text;
-use crate::args::Logic;
+use crate::args::{Consent, seconds};
 use crate::errors::{Exit, UserError};
 use crate::open::{open, store};
 use crate::output::{Output, counted, shown};
 use crate::progress::{Progress, Unit};
+
+/// Read, explain and run a logical form
+///
+/// The form's normal form, its English, its SPARQL, and the entities that it stands for with the
+/// triples that made them match. Exit status 1 means that nothing matches.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  wherefore logic @toy '(JOIN (R won) [San Francisco Giants])'
+  wherefore logic @toy '(COUNT (JOIN (R won) (JOIN (R mascot_of) [Lou Seal])))' --json
+  wherefore logic freebase --questions webqsp_test.jsonl
+  wherefore logic freebase --aspects 'who coaches the giants' --model relations")]
+pub(crate) struct Logic {
+    /// A graph folder made by `wherefore load`, or `@toy`, the built-in sample
+    pub(crate) graph: String,
+    /// The form, or `-` to read it from standard input
+    pub(crate) form: Option<String>,
+    /// Run the gold forms of a file of questions instead, and count what becomes of them
+    #[arg(long, value_name = "FILE", conflicts_with = "form")]
+    pub(crate) questions: Option<PathBuf>,
+    /// The format of the questions, where it is not told by their content
+    #[arg(long, value_name = "FORMAT", requires = "questions")]
+    pub(crate) format: Option<wherefore_lab::questions::Format>,
+    /// Retrieve what a form of this question would be written from: entities, relations, documents
+    #[arg(long, value_name = "QUESTION", conflicts_with_all = ["form", "questions"])]
+    pub(crate) aspects: Option<String>,
+    /// With `--questions`: how well the aspects are retrieved
+    #[arg(long, requires = "questions")]
+    pub(crate) recall: bool,
+    /// The checkpoint of `wherefore train relations` that ranks relations; the built-in matcher
+    /// does without one. With `--questions` a checkpoint of `wherefore train amar`: forms are
+    /// written by it, and counted
+    #[arg(long, value_name = "CKPT")]
+    pub(crate) model: Option<PathBuf>,
+    /// With a checkpoint of `amar`: its language model, where it lies elsewhere than in training
+    #[arg(long, value_name = "FILE", requires = "model")]
+    pub(crate) llm: Option<PathBuf>,
+    /// With a checkpoint of `amar`: where to compute: `cpu`, `cuda` or `cuda:N`
+    #[arg(long, value_name = "DEVICE", default_value = "cpu")]
+    pub(crate) device: String,
+    /// With a checkpoint of `amar`: tell it the gold topics instead of linking the question
+    #[arg(long, requires = "model")]
+    pub(crate) gold_entities: bool,
+    /// With a checkpoint of `amar`: forms kept at each step
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub(crate) beams: u32,
+    /// With a checkpoint of `amar`: questions that are written for at once
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub(crate) batch: u32,
+    /// What `NOW` means, as a date; today unless given
+    #[arg(long, value_name = "DATE")]
+    pub(crate) now: Option<String>,
+    /// Stop a form after so many seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 5.0, value_parser = seconds)]
+    pub(crate) timeout: f64,
+    /// Largest set that a form may lead to
+    #[arg(long, value_name = "N", default_value_t = 1_000_000)]
+    pub(crate) max_rows: usize,
+    /// Show at most so many answers, or run so many questions
+    #[arg(long, value_name = "N", default_value_t = 1_000_000)]
+    pub(crate) limit: usize,
+    #[command(flatten)]
+    pub(crate) consent: Consent,
+}
 
 pub(crate) fn run(args: &Logic, output: &Output) -> anyhow::Result<Exit> {
     let now = match &args.now {

@@ -1,17 +1,42 @@
 //! `wherefore completions` and `wherefore man`: what packagers put beside the program.
 
 use std::fs;
+use std::path::PathBuf;
 
 use anyhow::Context;
-use clap::CommandFactory;
+use clap::Command;
 
-use crate::args::{Args, Completions, Man};
 use crate::errors::Exit;
 use crate::output::Output;
 
-pub(crate) fn completions(args: &Completions, output: &Output) -> anyhow::Result<Exit> {
+/// Write the completions of a shell to standard output
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Example:
+  wherefore completions bash > ~/.local/share/bash-completion/completions/wherefore")]
+pub(crate) struct Completions {
+    /// The shell
+    pub(crate) shell: clap_complete::Shell,
+}
+
+/// Write the manual pages, one for each command, into a folder
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Example:
+  wherefore man --out ~/.local/share/man/man1")]
+pub(crate) struct Man {
+    /// The folder; without one the main page goes to standard output
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+pub(crate) fn completions(
+    args: &Completions,
+    mut main: Command,
+    output: &Output,
+) -> anyhow::Result<Exit> {
     let mut text = Vec::new();
-    clap_complete::generate(args.shell, &mut Args::command(), "wherefore", &mut text);
+    clap_complete::generate(args.shell, &mut main, "wherefore", &mut text);
     let text = String::from_utf8_lossy(&text);
     if output.json {
         let shell = args.shell.to_string();
@@ -22,8 +47,7 @@ pub(crate) fn completions(args: &Completions, output: &Output) -> anyhow::Result
     Ok(Exit::Done)
 }
 
-pub(crate) fn man(args: &Man, output: &Output) -> anyhow::Result<Exit> {
-    let main = Args::command();
+pub(crate) fn man(args: &Man, main: Command, output: &Output) -> anyhow::Result<Exit> {
     match &args.out {
         Some(folder) => {
             fs::create_dir_all(folder)

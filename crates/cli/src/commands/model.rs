@@ -1,7 +1,8 @@
 //! `wherefore model`: which encoders there are, how to get more, and how the built-in one is made.
 
+use clap::Subcommand;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use serde::Serialize;
@@ -10,10 +11,85 @@ use wherefore_model::distill::{DistillOptions, DistillProgress, distill};
 use wherefore_model::encode::{self, TransformerEncoder, TransformerOptions};
 use wherefore_model::models::{self, KNOWN};
 
-use crate::args::{Model, ModelAdd, ModelCommand, ModelDistill};
 use crate::errors::Exit;
 use crate::output::Output;
 use crate::progress::{Progress, Unit};
+
+/// List encoders, add one, or distil a table
+#[derive(Debug, clap::Args)]
+pub(crate) struct Model {
+    #[command(subcommand)]
+    pub(crate) command: ModelCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ModelCommand {
+    /// List the encoders that are built in, were added, or can be added by a short name
+    List,
+    Add(ModelAdd),
+    Distill(ModelDistill),
+}
+
+/// Add an encoder from a folder or from the model hub
+///
+/// Models go to `$WHEREFORE_MODELS`, or else to `wherefore-models` in the user's cache folder.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  wherefore model add minilm
+  wherefore model add intfloat/e5-small-v2
+  wherefore model add downloads/my-encoder")]
+pub(crate) struct ModelAdd {
+    /// A model folder, a short name of `wherefore model list`, or `owner/name` on the hub
+    pub(crate) source: String,
+    /// Put the new one into the place of one of the same name
+    #[arg(long)]
+    pub(crate) replace: bool,
+}
+
+/// Press a transformer encoder into a static table
+///
+/// The built-in encoder was made so; `experiments/distill.md` has the texts and the figures.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Example:
+  wherefore model distill minilm --texts texts.txt --out mine.table
+  wherefore index movies --encoder mine.table")]
+pub(crate) struct ModelDistill {
+    /// The encoder to learn from, with an uncased WordPiece vocabulary: a folder or an added model
+    pub(crate) teacher: String,
+    /// Short texts of the kind it will meet, one a line; without them only token vectors are taken
+    #[arg(long, value_name = "FILE")]
+    pub(crate) texts: Option<PathBuf>,
+    /// The table to write
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+    /// The table's name
+    #[arg(long, default_value = "static")]
+    pub(crate) name: String,
+    /// Numbers for each token
+    #[arg(long, value_name = "N", default_value_t = 256)]
+    pub(crate) dim: usize,
+    /// Passes over the texts
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub(crate) epochs: usize,
+    /// Step of the passes
+    #[arg(long, value_name = "X", default_value_t = 0.003, value_parser = positive)]
+    pub(crate) learning_rate: f32,
+    /// How flat the frequency weight is; larger is flatter
+    #[arg(long, value_name = "X", default_value_t = 0.001, value_parser = positive)]
+    pub(crate) weight: f32,
+}
+
+/// For clap: a number above 0.
+fn positive(text: &str) -> Result<f32, String> {
+    let number: f32 = text.parse().map_err(|_| "write it like `0.01`")?;
+    if number.is_finite() && number > 0.0 {
+        Ok(number)
+    } else {
+        Err("it must be a number above 0".into())
+    }
+}
 
 pub(crate) fn run(args: &Model, output: &Output) -> anyhow::Result<Exit> {
     match &args.command {
@@ -185,4 +261,17 @@ fn distil(args: &ModelDistill, output: &Output) -> anyhow::Result<Exit> {
         );
     }
     Ok(Exit::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_that_are_no_numbers_above_0_are_refused() {
+        for bad in ["nan", "inf", "-inf", "-1", "1e999", "", "soon", "0"] {
+            assert!(positive(bad).is_err(), "{bad}");
+        }
+        assert_eq!(positive("0.5"), Ok(0.5));
+    }
 }

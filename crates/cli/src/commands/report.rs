@@ -8,9 +8,19 @@ use wherefore_lab::atomic_write;
 use wherefore_lab::harness::Run;
 use wherefore_lab::report::html;
 
-use crate::args::Report;
 use crate::errors::Exit;
 use crate::output::Output;
+
+/// Write one HTML page for one or several runs side by side
+#[derive(Debug, clap::Args)]
+pub(crate) struct Report {
+    /// Run folders made by `wherefore eval`; the others are compared with the first
+    #[arg(required = true, value_name = "RUN")]
+    pub(crate) runs: Vec<PathBuf>,
+    /// The page to write; `report.html` in the first run folder if none is given
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+}
 
 pub(crate) fn run(args: &Report, output: &Output) -> anyhow::Result<Exit> {
     let file = args

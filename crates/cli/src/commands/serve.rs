@@ -1,7 +1,8 @@
 //! `wherefore serve` and `wherefore mcp`: the same engine behind other doors.
 
 use std::io::{self, Write};
-use std::path::Path;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context;
@@ -10,13 +11,97 @@ use wherefore::PipelineConfig;
 use wherefore_serve::{GraphConfig, Log, MethodConfig, ServeConfig, Server, new_key, speak_mcp};
 
 use super::read_text;
-use super::sparql::worker_command;
-use crate::args::{Mcp, Serve, Served};
+use crate::args::{Consent, methods};
 use crate::errors::{Exit, UserError};
-use crate::library::program;
+use crate::library::{program, worker_command};
 use crate::open::told;
 use crate::output::{Output, shown};
 use crate::world;
+
+/// What `serve` and `mcp` open.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Served {
+    /// A graph folder, or `@toy`; repeatable. Without a name it goes by the last part of its path
+    #[arg(long = "graph", value_name = "NAME=GRAPH")]
+    pub(crate) graphs: Vec<String>,
+    /// Graphs, methods, keys and limits, as a TOML file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// A method to offer; repeatable, the first is the default. All that need no training, if none
+    /// are given
+    #[arg(long = "method", value_name = "NAME", value_parser = methods())]
+    pub(crate) methods: Vec<String>,
+    /// A checkpoint made by `wherefore train`, offered as the methods `trained` and `auto`
+    #[arg(long, value_name = "CKPT")]
+    pub(crate) model: Option<PathBuf>,
+    /// Let a language model answer from the evidence: a GGUF file, or URL#MODEL
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) llm: Option<String>,
+    /// Sign every answer with this key, made by `wherefore keygen`
+    #[arg(long, value_name = "KEY")]
+    pub(crate) sign: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) consent: Consent,
+}
+
+/// Serve graphs: a web page, an HTTP API, an OpenAI-compatible door and MCP
+///
+/// Only this machine can reach the server unless `--listen` says otherwise. It ends in order on
+/// Ctrl-C: requests that run come to their end.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  wherefore serve --graph @toy
+  wherefore serve --graph movies --graph sports=data/sports --model ckpt --runs runs
+  wherefore serve --config serve.toml
+  wherefore serve --new-key alice
+
+`docs/serving.md` describes the API, the configuration and what keeps it safe.")]
+pub(crate) struct Serve {
+    #[command(flatten)]
+    pub(crate) served: Served,
+    /// Where to listen; 127.0.0.1:7878 if neither this nor the configuration says it
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) listen: Option<SocketAddr>,
+    /// A name that the server is called by, beside localhost and those of the configuration;
+    /// repeatable, or with commas in between
+    #[arg(
+        long = "host",
+        value_name = "NAME",
+        env = "WHEREFORE_HOSTS",
+        value_delimiter = ','
+    )]
+    pub(crate) hosts: Vec<String>,
+    /// A run folder of `wherefore eval`, or a folder of such, to browse
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) runs: Option<PathBuf>,
+    /// Keep thumbs up and down as question files in this folder
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) feedback: Option<PathBuf>,
+    /// Load graphs that are sent over HTTP into this folder, and serve those that lie there. Without
+    /// it, only this machine may send some, and they go when the server ends
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) loads: Option<PathBuf>,
+    /// Threads that answer questions; 0 means one for each core
+    #[arg(long, value_name = "N")]
+    pub(crate) workers: Option<usize>,
+    /// Requests that may wait; those beyond are told to come back later
+    #[arg(long, value_name = "N")]
+    pub(crate) queue: Option<usize>,
+    /// Make an API key, show it and what belongs into the configuration, and end
+    #[arg(long, value_name = "NAME")]
+    pub(crate) new_key: Option<String>,
+}
+
+/// Offer graphs to agents: the Model Context Protocol over standard input and output
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Example, as an agent's settings have it:
+  { \"command\": \"wherefore\", \"args\": [\"mcp\", \"--graph\", \"movies\"] }")]
+pub(crate) struct Mcp {
+    #[command(flatten)]
+    pub(crate) served: Served,
+}
 
 pub(crate) fn serve(args: &Serve, output: &Output) -> anyhow::Result<Exit> {
     if let Some(name) = &args.new_key {

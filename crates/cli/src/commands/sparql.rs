@@ -1,6 +1,5 @@
 //! `wherefore sparql`: a SPARQL 1.1 query over a graph folder, or the query that answers a question.
 
-use std::ffi::OsString;
 use std::io::{self, BufReader, BufWriter, IsTerminal, Write};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,17 +13,63 @@ use wherefore_graph::sparql::{ResultFormat, SparqlOptions, run_worker};
 use wherefore_graph::{Service, Store};
 
 use super::read_text;
-use crate::args::{Sparql, SparqlWorker};
+use crate::args::{Consent, parse_memory, seconds};
 use crate::errors::Exit;
-use crate::library::{Program, program, sparql_workers};
+use crate::library::{program, sparql_workers};
 use crate::open::{open, service, store, told};
 use crate::output::{Output, Shielded};
 
+/// Run a SPARQL 1.1 query over a graph, or write the one that answers a question
+///
+/// Names that are not IRIs are written `<name:Forrest%20Gump>`, or `:starred_actors` for short.
+/// `ASK` that finds nothing ends with exit status 1, and so does a question that is refused.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  wherefore sparql movies 'SELECT ?film WHERE { ?film :directed_by <name:Robert%20Zemeckis> }'
+  wherefore sparql movies --file query.rq --results csv > films.csv
+  wherefore sparql movies --question 'who directed The Matrix?'
+  wherefore sparql movies --question 'who directed The Matrix?' --run")]
+pub(crate) struct Sparql {
+    /// A graph folder made by `wherefore load`, or a built-in sample: `@world`, `@toy`
+    pub(crate) graph: PathBuf,
+    /// The query, or `-` to read it from standard input
+    #[arg(required_unless_present_any = ["file", "question"])]
+    pub(crate) query: Option<String>,
+    /// Read the query from a file
+    #[arg(long, value_name = "FILE", conflicts_with = "query")]
+    pub(crate) file: Option<PathBuf>,
+    /// Print the query that answers this question
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["query", "file"])]
+    pub(crate) question: Option<String>,
+    /// With `--question`: run the query instead of printing it
+    #[arg(long, requires = "question", conflicts_with_all = ["query", "file"])]
+    pub(crate) run: bool,
+    /// How results are written; a table unless `--json` is given
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) results: Option<Results>,
+    /// Stop after so many seconds; 0 means never
+    #[arg(long, value_name = "SECONDS", default_value_t = 60.0, value_parser = seconds)]
+    pub(crate) timeout: f64,
+    /// Stop when the query needs more memory than this; the graph itself does not count
+    #[arg(long, value_name = "SIZE", default_value = "4G", value_parser = parse_memory)]
+    pub(crate) memory: usize,
+    /// Give at most this many rows
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
+    #[command(flatten)]
+    pub(crate) consent: Consent,
+}
+
+/// Run the SPARQL queries that another process sends, within limits that hold for this one
+#[derive(Debug, clap::Args)]
+pub(crate) struct SparqlWorker {
+    /// Bytes that a query may allocate
+    pub(crate) memory: u64,
+}
+
 /// The longest query text that is read.
 const MAX_QUERY_BYTES: u64 = (1 << 20) + 1;
-
-/// The command that [`worker`] is.
-const WORKER: &str = "sparql-worker";
 
 /// How results are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -180,13 +225,6 @@ impl Translated<'_> {
             None => Exit::No,
         })
     }
-}
-
-/// How this program is started as a process that runs queries.
-pub(crate) fn worker_command(program: Program) -> (PathBuf, Vec<OsString>) {
-    let mut arguments = program.arguments;
-    arguments.push(WORKER.into());
-    (program.path, arguments)
 }
 
 pub(crate) fn worker(args: &SparqlWorker) -> anyhow::Result<Exit> {

@@ -22,11 +22,94 @@ use wherefore_lab::train::{
     RelationPlanTrainConfig, RelationTrainConfig, Settings, Task, TrainConfig, TrainableNetwork,
 };
 
-use crate::args::{PNA_RELATIONS, Train};
+use crate::args::{Consent, question_format};
 use crate::errors::Exit;
 use crate::open::open_for;
 use crate::output::Output;
 use crate::progress::{Progress, Unit};
+
+/// `pna` with relations in its messages.
+pub(crate) const PNA_RELATIONS: &str = "pna-relations";
+
+/// Train a retriever from questions and their answers
+///
+/// The best network so far is always in `--out`. A training that was stopped goes on where it was
+/// when the same command is given again.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  wherefore train qr-gat --graph metaqa --questions qa_train.txt --valid qa_dev.txt --out ckpt
+  wherefore train qr-gat --graph movies --questions mine.jsonl --out ckpt --set neighbourhood.hops=3
+  wherefore train qr-gat --questions rog_webqsp_train.parquet --out ckpt --encoder minilm
+  wherefore train gnn2r --graph 2h-kb --questions PQ-2H.train.txt --valid PQ-2H.valid.txt --out ckpt
+  wherefore train relation-plan --graph metaqa --questions qa_dev.txt --out ckpt
+  wherefore train amar --graph freebase --questions train.jsonl --llm smollm2.gguf --out ckpt
+  wherefore train distance-mlp --graph freebase --questions train.jsonl --labels labels.jsonl --out ckpt
+  wherefore train read --on geo geo.jsonl --on films films.jsonl --out weights.toml")]
+pub(crate) struct Train {
+    /// The method
+    #[arg(value_name = "METHOD", value_parser = trained())]
+    pub(crate) method: String,
+    /// A graph folder, or `@toy`; none where each question brings its own graph
+    #[arg(long)]
+    pub(crate) graph: Option<String>,
+    /// Questions to learn from, in any format of `wherefore eval`; repeatable
+    #[arg(long, value_name = "FILE", required_unless_present = "on", num_args = 1..)]
+    pub(crate) questions: Vec<PathBuf>,
+    /// For `read`: a graph and questions over it; repeatable
+    #[arg(long, num_args = 2, value_names = ["GRAPH", "FILE"], conflicts_with_all = ["graph", "questions"])]
+    pub(crate) on: Vec<String>,
+    /// Questions to judge by; a tenth of the others, drawn by the seed, if none are given
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub(crate) valid: Vec<PathBuf>,
+    /// The questions' format, where it is not told by their content
+    #[arg(long, value_parser = question_format)]
+    pub(crate) format: Option<wherefore_lab::questions::Format>,
+    /// Labels to learn instead of shortest paths, as `wherefore label` writes them: JSON lines with
+    /// `id` and `paths`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) labels: Option<PathBuf>,
+    /// The checkpoint's folder; for `read` a file of weights
+    #[arg(long, value_name = "CKPT")]
+    pub(crate) out: PathBuf,
+    /// Settings, as a TOML file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Change a setting, as in `sizes.hidden=128`; repeatable
+    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_setting)]
+    pub(crate) set: Vec<(String, String)>,
+    /// The encoder: `static`, `hashing`, a model folder or an added model
+    #[arg(long, value_name = "E")]
+    pub(crate) encoder: Option<String>,
+    /// The language model that `amar` is trained around, a GGUF file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) llm: Option<PathBuf>,
+    /// Seed of weights, order and dropout
+    #[arg(long, value_name = "S")]
+    pub(crate) seed: Option<u64>,
+    /// Where to compute: `cpu`, `cuda` or `cuda:N`
+    #[arg(long, value_name = "DEVICE", default_value = "cpu")]
+    pub(crate) device: String,
+    /// Begin with the weights of this checkpoint, or of this file for `read`
+    #[arg(long, value_name = "CKPT")]
+    pub(crate) init: Option<PathBuf>,
+    /// Begin anew, whatever a stopped training left
+    #[arg(long)]
+    pub(crate) restart: bool,
+    #[command(flatten)]
+    pub(crate) consent: Consent,
+}
+
+/// What can be trained: checkpoints' names, and PNA with relations in its messages.
+fn trained() -> clap::builder::PossibleValuesParser {
+    use wherefore::method::Trained;
+    Trained::ALL
+        .map(Trained::name)
+        .into_iter()
+        .chain([PNA_RELATIONS])
+        .collect::<Vec<_>>()
+        .into()
+}
 
 /// Validation questions that confidences are fitted to at most.
 const CALIBRATED: usize = 1000;
@@ -41,39 +124,29 @@ pub(crate) fn run(args: &Train, output: &Output) -> anyhow::Result<Exit> {
             let config: Gnn2rTrainConfig = config(args)?;
             config.check()?;
             let weak = Labels::Weak(ShortestPaths::default());
-            run_with(
-                args,
-                output,
-                (kind, config.seed, weak),
-                |task, device, see| {
-                    let trained = train::gnn2r(task, &config, device, see)?;
-                    let measured = format!("{}; both steps: {}", trained.best, trained.answers);
-                    let passes = trained.epochs.len() + trained.sentence_epochs.len();
-                    let counts = [trained.questions, trained.left_out, passes, trained.valid];
-                    Report::of(&trained, measured, counts, false)
-                },
-            )
+            let what = (kind, config.trainer.seed, weak);
+            run_with(args, output, what, |task, device, see| {
+                let trained = train::gnn2r(task, &config, device, see)?;
+                let (network, more) = (&trained.network, trained.sentence_epochs.len());
+                let measured = format!("{}; both steps: {}", network.best, trained.answers);
+                Report::of(&trained, network, more, measured)
+            })
         }
         Trained::Relations => {
             let config: RelationTrainConfig = config(args)?;
             config.check()?;
             let unused = Labels::Weak(ShortestPaths::default());
-            run_with(
-                args,
-                output,
-                (kind, config.seed, unused),
-                |task, device, see| {
-                    let trained = train::relations(task, &config, device, see)?;
-                    let passes = trained.epochs.len() + trained.pair_epochs.len();
-                    let again = trained.pair_epochs.iter().rfind(|epoch| epoch.best);
-                    let measured = match again {
-                        Some(epoch) => format!("{}; {}", trained.best, epoch.valid),
-                        None => trained.best.to_string(),
-                    };
-                    let counts = [trained.questions, trained.left_out, passes, trained.valid];
-                    Report::of(&trained, measured, counts, false)
-                },
-            )
+            let what = (kind, config.trainer.seed, unused);
+            run_with(args, output, what, |task, device, see| {
+                let trained = train::relations(task, &config, device, see)?;
+                let (matcher, more) = (&trained.matcher, trained.pair_epochs.len());
+                let again = trained.pair_epochs.iter().rfind(|epoch| epoch.best);
+                let measured = match again {
+                    Some(epoch) => format!("{}; {}", matcher.best, epoch.valid),
+                    None => matcher.best.to_string(),
+                };
+                Report::of(&trained, matcher, more, measured)
+            })
         }
         Trained::Amar => {
             let mut config: AmarTrainConfig = config(args)?;
@@ -82,37 +155,25 @@ pub(crate) fn run(args: &Train, output: &Output) -> anyhow::Result<Exit> {
             }
             config.check()?;
             let unused = Labels::Weak(ShortestPaths::default());
-            run_with(
-                args,
-                output,
-                (kind, config.seed, unused),
-                |task, device, see| {
-                    let trained = train::amar(task, &config, device, see)?;
-                    let passes = trained.epochs.len();
-                    let measured = format!(
-                        "{}; {:.0} tokens a question, {} numbers learned",
-                        trained.best, trained.tokens, trained.parameters
-                    );
-                    let counts = [trained.questions, trained.left_out, passes, trained.valid];
-                    Report::of(&trained, measured, counts, false)
-                },
-            )
+            let what = (kind, config.trainer.seed, unused);
+            run_with(args, output, what, |task, device, see| {
+                let trained = train::amar(task, &config, device, see)?;
+                let measured = format!(
+                    "{}; {:.0} tokens a question, {} numbers learned",
+                    trained.network.best, trained.tokens, trained.parameters
+                );
+                Report::of(&trained, &trained.network, 0, measured)
+            })
         }
         Trained::RelationPlan => {
             let config: RelationPlanTrainConfig = config(args)?;
             config.check()?;
             let weak = config.supervision.labels(config.growth.max_length);
-            run_with(
-                args,
-                output,
-                (kind, config.seed, weak),
-                |task, device, see| {
-                    let trained = train::relation_plan(task, &config, device, see)?;
-                    let passes = trained.epochs.len();
-                    let counts = [trained.questions, trained.left_out, passes, trained.valid];
-                    Report::of(&trained, trained.best.to_string(), counts, false)
-                },
-            )
+            let what = (kind, config.trainer.seed, weak);
+            run_with(args, output, what, |task, device, see| {
+                let trained = train::relation_plan(task, &config, device, see)?;
+                Report::of(&trained, &trained, 0, trained.best.to_string())
+            })
         }
         Trained::Read => reader(args, output),
         Trained::DistanceMlp => network::<distance_mlp::Network>(args, kind, config(args)?, output),
@@ -213,17 +274,15 @@ fn network<N: TrainableNetwork>(
 ) -> anyhow::Result<Exit> {
     config.check()?;
     let weak = config.supervision.labels(config.neighbourhood.hops);
-    run_with(
-        args,
-        output,
-        (kind, config.seed, weak),
-        |task, device, see| {
-            let trained = train::network::<N>(task, &config, device, see)?;
-            let passes = trained.epochs.len();
-            let counts = [trained.questions, trained.left_out, passes, trained.valid];
-            Report::of(&trained, trained.best.to_string(), counts, true)
-        },
-    )
+    let what = (kind, config.trainer.seed, weak);
+    run_with(args, output, what, |task, device, see| {
+        let trained = train::network::<N>(task, &config, device, see)?;
+        let report = Report::of(&trained, &trained, 0, trained.best.to_string())?;
+        Ok(Report {
+            index: true,
+            ..report
+        })
+    })
 }
 
 /// What a training came to, for people and programs.
@@ -237,17 +296,19 @@ struct Report {
 }
 
 impl Report {
-    fn of(
+    /// Of a training whose loop came to `first`, with `more` passes behind it.
+    fn of<J>(
         trained: &impl Serialize,
+        first: &train::Trained<J>,
+        more: usize,
         measured: String,
-        questions: [usize; 4],
-        index: bool,
     ) -> anyhow::Result<Self> {
+        let passes = first.epochs.len() + more;
         Ok(Self {
             json: serde_json::to_value(trained).context("cannot write JSON")?,
-            questions,
+            questions: [first.questions, first.left_out, passes, first.valid],
             measured,
-            index,
+            index: false,
         })
     }
 }

@@ -2,11 +2,30 @@
 
 use anyhow::Context;
 use serde::Serialize;
+use std::path::PathBuf;
 use wherefore_graph::{Trusted, TrustedServices};
 
-use crate::args::TrustService;
 use crate::errors::Exit;
 use crate::output::{Output, counted, shown};
+
+/// Trust the service file of a graph folder, or list those that are trusted
+///
+/// A service file says where questions are sent, and which environment variables go along; it may
+/// lie in a folder that somebody else made. It counts once it is trusted, until it is changed.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  wherefore trust films
+  wherefore trust films.toml
+  wherefore trust films --revoke
+  wherefore trust")]
+pub(crate) struct TrustService {
+    /// A folder with a `service.toml`, or a service file; without one, the list is shown
+    pub(crate) graph: Option<PathBuf>,
+    /// Trust it no longer
+    #[arg(long, requires = "graph")]
+    pub(crate) revoke: bool,
+}
 
 /// What was agreed to.
 #[derive(Serialize)]

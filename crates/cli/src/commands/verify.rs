@@ -2,16 +2,41 @@
 
 use anyhow::Context;
 use serde::Serialize;
+use std::path::PathBuf;
 use wherefore::answer::{Answer, Status};
 use wherefore::verify::{
     AnswerCheck, Check, CheckOutcome, EvidenceState, PublicKey, Saved, Verification, verify_saved,
 };
 
 use super::read_text;
-use crate::args::Verify;
+use crate::args::Consent;
 use crate::errors::{Exit, UserError};
 use crate::open::open;
 use crate::output::{Arrows, Output, counted, shown};
+
+/// Check a saved answer against a graph: all that it shows, and that nobody changed it
+///
+/// Every triple is looked up, every name is compared with its identity, what was counted or ranked
+/// is computed again. A digest shows whether the file was changed; only a signature shows who wrote
+/// it. Exit status 1 means that an answer does not hold.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  wherefore ask @toy 'Whose mascot is Lou Seal?' --json > answer.json
+  wherefore verify answer.json --graph @toy
+  wherefore verify signed.json --graph @toy --key answers.key.pub")]
+pub(crate) struct Verify {
+    /// An answer saved from `wherefore ask --json`, or `-` to read it from standard input
+    pub(crate) answer: PathBuf,
+    /// A graph folder made by `wherefore load`, or a built-in sample: `@world`, `@toy`
+    #[arg(long)]
+    pub(crate) graph: String,
+    /// The public key that must have signed the answer
+    #[arg(long, value_name = "FILE")]
+    pub(crate) key: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) consent: Consent,
+}
 
 /// The largest answer that is read.
 pub(super) const MAX_ANSWER_BYTES: u64 = 64 << 20;

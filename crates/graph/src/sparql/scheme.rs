@@ -16,9 +16,8 @@
 //! names, an IRI that itself begins with `name:` is written `name:%6Eame:…`: no name is written
 //! so, hence no name can be mistaken for it.
 
-use std::fmt::Write;
-
 use oxrdf::NamedNode;
+use percent_encoding::percent_encode_byte;
 
 use crate::graph::Term;
 use crate::names::percent_decode;
@@ -79,9 +78,8 @@ pub fn writable_iri(iri: &str) -> String {
 }
 
 fn percent_encode(c: char, out: &mut String) {
-    for byte in c.encode_utf8(&mut [0; 4]).bytes() {
-        let _ = write!(out, "%{byte:02X}");
-    }
+    let mut bytes = [0; 4];
+    out.extend((c.encode_utf8(&mut bytes).bytes()).map(percent_encode_byte));
 }
 
 /// The name that an IRI stands for; `None` for IRIs that stand for no name.

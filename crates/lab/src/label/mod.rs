@@ -15,13 +15,11 @@
 mod pool;
 mod reply;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc;
 
 use serde::{Deserialize, Serialize};
 use wherefore::answer::LlmUse;
@@ -31,6 +29,7 @@ use wherefore::model::LanguageModel;
 use wherefore::model::language::{Decoding, Message, Prompt, Role};
 use wherefore::organize::one_line;
 
+use crate::each::in_order;
 use crate::error::{Error, Result};
 use crate::questions::{GoldQuestion, NamedTriple, json_records, resolve, utf8};
 use crate::supervise::ShortestPaths;
@@ -155,7 +154,7 @@ pub fn label(
             write(&mut file).map_err(Error::io("write", out))?;
             so_far.add(&line);
             see(&so_far);
-            Ok(())
+            Ok(true)
         },
     )?;
     Ok(so_far)
@@ -195,48 +194,6 @@ fn to_bytes(line: &LabelLine) -> Vec<u8> {
     let mut bytes = serde_json::to_vec(line).expect("a line is texts and numbers");
     bytes.push(b'\n');
     bytes
-}
-
-/// Does `count` jobs on some threads, and hands on what came of them in their order.
-fn in_order<T: Send>(
-    count: usize,
-    threads: usize,
-    job: impl Fn(usize) -> Result<T> + Sync,
-    mut take: impl FnMut(T) -> Result<()>,
-) -> Result<()> {
-    let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
-    let (sender, receiver) = mpsc::sync_channel::<(usize, Result<T>)>(64);
-    std::thread::scope(|scope| {
-        for _ in 0..threads.min(count) {
-            let (sender, next, stop, job) = (sender.clone(), &next, &stop, &job);
-            scope.spawn(move || {
-                while !stop.load(Ordering::Relaxed) {
-                    let i = next.fetch_add(1, Ordering::Relaxed);
-                    if i >= count || sender.send((i, job(i))).is_err() {
-                        break;
-                    }
-                }
-            });
-        }
-        drop(sender);
-        let mut early: BTreeMap<usize, T> = BTreeMap::new();
-        let mut wanted = 0;
-        let mut run = || -> Result<()> {
-            while let Ok((i, done)) = receiver.recv() {
-                early.insert(i, done?);
-                while let Some(done) = early.remove(&wanted) {
-                    take(done)?;
-                    wanted += 1;
-                }
-            }
-            Ok(())
-        };
-        let done = run();
-        stop.store(true, Ordering::Relaxed);
-        // whoever waits to hand something on is let go
-        drop(receiver);
-        done
-    })
 }
 
 /// Labels one question.

@@ -5,8 +5,9 @@
 
 use super::answers::{AnswerCounts, Matching, text_hit};
 use super::forms::FormMatch;
+use super::observation::Observation;
+use super::options::Options;
 use super::rationale::RationaleCounts;
-use super::{Observation, Options};
 use crate::questions::GoldQuestion;
 
 /// One metric as a ratio of two column sums.

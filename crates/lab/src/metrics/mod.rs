@@ -13,6 +13,7 @@ mod cost;
 mod forms;
 mod layout;
 mod observation;
+mod options;
 mod rationale;
 mod resample;
 mod retrieval;
@@ -22,7 +23,7 @@ mod table;
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use rayon::prelude::*;
 
 use crate::error::{Error, Result};
 use crate::questions::GoldQuestion;
@@ -33,46 +34,17 @@ pub use cost::{Cost, Latency, LlmCost};
 pub use forms::{FormMatch, squeezed};
 use layout::{Families, Layout};
 pub use observation::{Observation, PredictedAnswer};
+pub use options::Options;
 pub use rationale::{RationaleCounts, ShownTriple};
 use resample::Table;
 pub use retrieval::{RecallAtK, recall_at};
 pub use significance::{Comparison, Difference, compare};
-pub use summary::{Bootstrap, Counts, Estimate, Estimates, Group, Metrics, TopicSource};
+pub use summary::{Bootstrap, Counts, Estimate, Estimates, Group, Metrics, TopicSource, evaluate};
 
 /// Kinds of questions beyond this many are pooled, the rarest first.
 const MAX_KINDS: usize = 100;
 /// What the pooled kinds are called.
 const OTHER_KINDS: &str = "other";
-
-/// How metrics are computed.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Options {
-    /// The k of Triple Recall@k and Answer Recall@k.
-    pub ks: Vec<usize>,
-    /// Number of bootstrap resamples; 0 leaves the intervals out.
-    pub resamples: usize,
-    /// Seed of the resampling.
-    pub seed: u64,
-    /// The form in which logical forms are compared.
-    #[serde(skip, default = "squeezed_form")]
-    pub normal_form: fn(&str) -> String,
-}
-
-fn squeezed_form() -> fn(&str) -> String {
-    squeezed
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            ks: vec![50, 100, 200, 500],
-            resamples: 1000,
-            seed: 0,
-            normal_form: squeezed,
-        }
-    }
-}
 
 /// Per-question values of one run: what [`Metrics`] and comparisons are made of.
 #[derive(Clone, Debug)]
@@ -110,19 +82,11 @@ impl Scores {
         let layout = Layout::new(Families::of(observations), options);
         let (order, cells, ranges) = arrange(questions);
         let mut values = vec![0f32; order.len() * layout.width];
-        let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let share = order.len().div_ceil(threads).max(1);
-        std::thread::scope(|scope| {
-            let parts = values.chunks_mut(share * layout.width);
-            for (rows, order) in parts.zip(order.chunks(share)) {
-                let layout = &layout;
-                scope.spawn(move || {
-                    for (row, &at) in rows.chunks_exact_mut(layout.width).zip(order) {
-                        layout.fill(&questions[at], observations[at].as_ref(), options, row);
-                    }
-                });
-            }
-        });
+        (values.par_chunks_exact_mut(layout.width))
+            .zip(&order)
+            .for_each(|(row, &at)| {
+                layout.fill(&questions[at], observations[at].as_ref(), options, row);
+            });
         Ok(Self {
             table: Table {
                 width: layout.width,
@@ -143,34 +107,6 @@ impl Scores {
             options: options.clone(),
         })
     }
-
-    /// The metrics with their intervals, over all questions and by group.
-    pub fn metrics(&self) -> Metrics {
-        summary::summarise(self)
-    }
-}
-
-/// Scores and sums up in one step.
-///
-/// ```
-/// use wherefore_lab::GoldQuestion;
-/// use wherefore_lab::metrics::{Observation, Options, PredictedAnswer, evaluate};
-/// let question = GoldQuestion { answers: vec!["Oracle Park".into()], ..GoldQuestion::default() };
-/// let observed = Observation {
-///     answers: vec![PredictedAnswer::new("oracle park")],
-///     ..Observation::default()
-/// };
-/// let metrics = evaluate(&[question], &[Some(observed)], &Options::default())?;
-/// assert_eq!(metrics.overall.value("lenient.hit@1"), Some(1.0));
-/// assert_eq!(metrics.overall.value("strict.hit@1"), Some(0.0));
-/// # Ok::<(), wherefore_lab::Error>(())
-/// ```
-pub fn evaluate(
-    questions: &[GoldQuestion],
-    observations: &[Option<Observation>],
-    options: &Options,
-) -> Result<Metrics> {
-    Ok(Scores::new(questions, observations, options)?.metrics())
 }
 
 /// How confidences and right answers go together, by what counts as right.

@@ -15,6 +15,9 @@
 
 use std::ops::Range;
 
+use rayon::prelude::*;
+use wherefore::model::Random;
+
 /// Trials that share one pass over the rows.
 const TRIALS_AT_ONCE: usize = 8;
 /// Rows that are summed in 32 bits.
@@ -62,24 +65,18 @@ impl Table {
         if size == 0 {
             return sums;
         }
-        let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let blocks = trials.div_ceil(TRIALS_AT_ONCE);
-        let share = blocks.div_ceil(threads).max(1) * TRIALS_AT_ONCE;
-        std::thread::scope(|scope| {
-            for (part, into) in sums.chunks_mut(share * size).enumerate() {
-                scope.spawn(move || {
-                    let mut weights = vec![vec![0i8; self.rows()]; TRIALS_AT_ONCE];
-                    for (block, into) in into.chunks_mut(TRIALS_AT_ONCE * size).enumerate() {
-                        let first = part * share + block * TRIALS_AT_ONCE;
-                        for (trial, weights) in weights.iter_mut().enumerate() {
-                            let mut random = Random::new(seed, (first + trial) as u64);
-                            weigh(&mut random, weights);
-                        }
-                        self.add_block(&weights, into);
+        sums.par_chunks_mut(TRIALS_AT_ONCE * size)
+            .enumerate()
+            .for_each_init(
+                || vec![vec![0i8; self.rows()]; TRIALS_AT_ONCE],
+                |weights, (block, into)| {
+                    for (trial, weights) in weights.iter_mut().enumerate() {
+                        let number = block * TRIALS_AT_ONCE + trial;
+                        weigh(&mut stream(seed, number as u64), weights);
                     }
-                });
-            }
-        });
+                    self.add_block(weights, into);
+                },
+            );
         sums
     }
 
@@ -134,13 +131,13 @@ pub(super) fn bootstrap(random: &mut Random, weights: &mut [i8]) {
     let pick = |bits: u64| ((bits * rows) >> 32) as usize;
     for _ in 0..rows / 2 {
         // two draws of 32 bits each; the bias is below rows / 2^32
-        let bits = random.next();
+        let bits = random.bits();
         for at in [pick(bits >> 32), pick(bits & 0xffff_ffff)] {
             weights[at] = weights[at].saturating_add(1);
         }
     }
     if rows % 2 == 1 {
-        let at = pick(random.next() >> 32);
+        let at = pick(random.bits() >> 32);
         weights[at] = weights[at].saturating_add(1);
     }
 }
@@ -148,7 +145,7 @@ pub(super) fn bootstrap(random: &mut Random, weights: &mut [i8]) {
 /// Flips a coin for each row: 1 or −1.
 pub(super) fn signs(random: &mut Random, weights: &mut [i8]) {
     for part in weights.chunks_mut(64) {
-        let mut bits = random.next();
+        let mut bits = random.bits();
         for weight in part {
             *weight = if bits & 1 == 1 { 1 } else { -1 };
             bits >>= 1;
@@ -156,26 +153,11 @@ pub(super) fn signs(random: &mut Random, weights: &mut [i8]) {
     }
 }
 
-/// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), one stream for each (seed, stream).
-#[derive(Clone, Debug)]
-pub(super) struct Random(u64);
-
-impl Random {
-    pub(super) fn new(seed: u64, stream: u64) -> Self {
-        // the stream number goes through the mixer, so that neighbouring streams do not overlap
-        let mut mixer = Random(seed ^ 0x5851_f42d_4c95_7f2d);
-        let base = mixer.next();
-        let mut mixer = Random(base ^ stream.wrapping_mul(0xd134_2543_de82_ef95));
-        Random(mixer.next())
-    }
-
-    pub(super) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
+/// The generator of a trial. Its number goes through the mixer, so that neighbouring streams do not
+/// overlap.
+fn stream(seed: u64, trial: u64) -> Random {
+    let base = Random::new(seed ^ 0x5851_f42d_4c95_7f2d).bits();
+    Random::new(Random::new(base ^ trial.wrapping_mul(0xd134_2543_de82_ef95)).bits())
 }
 
 #[cfg(test)]
@@ -185,22 +167,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn splitmix_gives_the_published_numbers() {
-        // first outputs for the seed 1234567, as in the reference implementation
-        let mut random = Random(1_234_567);
-        assert_eq!(random.next(), 6_457_827_717_110_365_317);
-        assert_eq!(random.next(), 3_203_168_211_198_807_973);
-    }
-
-    #[test]
     fn a_bootstrap_draws_as_many_rows_as_there_are() {
         for rows in [1, 2, 7, 100] {
             let mut weights = vec![9; rows];
-            bootstrap(&mut Random::new(1, 2), &mut weights);
+            bootstrap(&mut stream(1, 2), &mut weights);
             assert_eq!(weights.iter().map(|&w| w as usize).sum::<usize>(), rows);
         }
         let mut weights = vec![0; 1000];
-        signs(&mut Random::new(1, 2), &mut weights);
+        signs(&mut stream(1, 2), &mut weights);
         let plus = weights.iter().filter(|&&w| w == 1).count();
         assert!((400..600).contains(&plus) && weights.iter().all(|w| w.abs() == 1));
     }
@@ -225,7 +199,7 @@ mod tests {
             let ours = table.weighted_sums(trials, seed, bootstrap);
             for trial in 0..trials {
                 let mut weights = vec![0; rows];
-                bootstrap(&mut Random::new(seed, trial as u64), &mut weights);
+                bootstrap(&mut stream(seed, trial as u64), &mut weights);
                 for (number, cell) in table.cells.iter().enumerate() {
                     for column in 0..width {
                         let plain: f64 = cell.clone()

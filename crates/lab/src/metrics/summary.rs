@@ -9,8 +9,11 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::confidence::Confidence;
 use super::cost::{Cost, quantile};
 use super::layout::Layout;
-use super::{Scores, resample, table};
-use crate::questions::Coverage;
+use super::observation::Observation;
+use super::options::Options;
+use super::{Scores, resample};
+use crate::error::Result;
+use crate::questions::{Coverage, GoldQuestion};
 
 /// All metrics of one run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -143,16 +146,39 @@ impl<'de> Deserialize<'de> for Estimates {
     }
 }
 
-impl fmt::Display for Metrics {
-    /// A plain-text table.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        table::render(self, f)
+const LEVEL: f64 = 0.95;
+
+impl Scores {
+    /// The metrics with their intervals, over all questions and by group.
+    pub fn metrics(&self) -> Metrics {
+        summarise(self)
     }
 }
 
-const LEVEL: f64 = 0.95;
+/// Scores and sums up in one step.
+///
+/// ```
+/// use wherefore_lab::GoldQuestion;
+/// use wherefore_lab::metrics::{Observation, Options, PredictedAnswer, evaluate};
+/// let question = GoldQuestion { answers: vec!["Oracle Park".into()], ..GoldQuestion::default() };
+/// let observed = Observation {
+///     answers: vec![PredictedAnswer::new("oracle park")],
+///     ..Observation::default()
+/// };
+/// let metrics = evaluate(&[question], &[Some(observed)], &Options::default())?;
+/// assert_eq!(metrics.overall.value("lenient.hit@1"), Some(1.0));
+/// assert_eq!(metrics.overall.value("strict.hit@1"), Some(0.0));
+/// # Ok::<(), wherefore_lab::Error>(())
+/// ```
+pub fn evaluate(
+    questions: &[GoldQuestion],
+    observations: &[Option<Observation>],
+    options: &Options,
+) -> Result<Metrics> {
+    Ok(Scores::new(questions, observations, options)?.metrics())
+}
 
-pub(super) fn summarise(scores: &Scores) -> Metrics {
+fn summarise(scores: &Scores) -> Metrics {
     let options = &scores.options;
     let sums = scores.table.sums();
     let resampled =

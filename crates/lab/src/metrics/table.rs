@@ -14,64 +14,67 @@ const IN_GROUPS: [(&str, &str); 5] = [
     ("micro F1", "lenient.micro_f1"),
 ];
 
-pub(super) fn render(metrics: &Metrics, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let counts = &metrics.counts;
-    write!(
-        f,
-        "{} questions, {} scored",
-        counts.questions, counts.scored
-    )?;
-    for (count, what) in [
-        (counts.without_gold, "without gold answers"),
-        (counts.unanswered, "unanswered"),
-        (counts.missing, "missing from the predictions"),
-    ] {
-        if count > 0 {
-            write!(f, ", {count} {what}")?;
-        }
-    }
-    match metrics.topics {
-        Some(TopicSource::Gold) => writeln!(f, "; gold topics")?,
-        Some(TopicSource::Linked) => writeln!(f, "; linked topics")?,
-        None => writeln!(f)?,
-    }
-    if let Some(coverage) = &metrics.coverage {
-        writeln!(
+impl fmt::Display for Metrics {
+    /// A plain-text table.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let counts = &self.counts;
+        write!(
             f,
-            "an answer is in the graph for {:.1}% of them",
-            100.0 * coverage.answer_share()
+            "{} questions, {} scored",
+            counts.questions, counts.scored
         )?;
-    }
+        for (count, what) in [
+            (counts.without_gold, "without gold answers"),
+            (counts.unanswered, "unanswered"),
+            (counts.missing, "missing from the predictions"),
+        ] {
+            if count > 0 {
+                write!(f, ", {count} {what}")?;
+            }
+        }
+        match self.topics {
+            Some(TopicSource::Gold) => writeln!(f, "; gold topics")?,
+            Some(TopicSource::Linked) => writeln!(f, "; linked topics")?,
+            None => writeln!(f)?,
+        }
+        if let Some(coverage) = &self.coverage {
+            writeln!(
+                f,
+                "an answer is in the graph for {:.1}% of them",
+                100.0 * coverage.answer_share()
+            )?;
+        }
 
-    writeln!(f, "\n{:<22}{:<24}lenient", "answers", "strict")?;
-    for (name, strict) in &metrics.overall.metrics.0 {
-        if let Some(metric) = name.strip_prefix("strict.") {
-            let lenient = metrics.overall.get(&format!("lenient.{metric}"));
-            let lenient = lenient.map(cell).unwrap_or_default();
-            writeln!(f, "  {metric:<20}{:<24}{lenient}", cell(strict))?;
+        writeln!(f, "\n{:<22}{:<24}lenient", "answers", "strict")?;
+        for (name, strict) in &self.overall.metrics.0 {
+            if let Some(metric) = name.strip_prefix("strict.") {
+                let lenient = self.overall.get(&format!("lenient.{metric}"));
+                let lenient = lenient.map(cell).unwrap_or_default();
+                writeln!(f, "  {metric:<20}{:<24}{lenient}", cell(strict))?;
+            }
         }
-    }
-    let rest: Vec<_> = metrics
-        .overall
-        .metrics
-        .0
-        .iter()
-        .filter(|(name, _)| !name.starts_with("strict.") && !name.starts_with("lenient."))
-        .collect();
-    if !rest.is_empty() {
-        writeln!(f)?;
-    }
-    for (name, estimate) in rest {
-        write!(f, "{name:<30}{}", cell(estimate))?;
-        if estimate.questions != counts.scored {
-            write!(f, "  over {} questions", estimate.questions)?;
+        let rest: Vec<_> = self
+            .overall
+            .metrics
+            .0
+            .iter()
+            .filter(|(name, _)| !name.starts_with("strict.") && !name.starts_with("lenient."))
+            .collect();
+        if !rest.is_empty() {
+            writeln!(f)?;
         }
-        writeln!(f)?;
+        for (name, estimate) in rest {
+            write!(f, "{name:<30}{}", cell(estimate))?;
+            if estimate.questions != counts.scored {
+                write!(f, "  over {} questions", estimate.questions)?;
+            }
+            writeln!(f)?;
+        }
+        groups("hops", &self.by_hops, f)?;
+        groups("kind", &self.by_kind, f)?;
+        confidence(self, f)?;
+        cost(self, f)
     }
-    groups("hops", &metrics.by_hops, f)?;
-    groups("kind", &metrics.by_kind, f)?;
-    confidence(metrics, f)?;
-    cost(metrics, f)
 }
 
 fn confidence(metrics: &Metrics, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -12,8 +12,9 @@ use std::io::Write;
 
 use serde::{Deserialize, Serialize};
 
+use super::format::Format;
+use super::gold::{GoldQuestion, Name, NamedTriple, Proof};
 use super::text::{Source, id_text};
-use super::{Format, GoldQuestion, Name, NamedTriple, Proof};
 use crate::error::Result;
 
 #[derive(Serialize, Deserialize)]

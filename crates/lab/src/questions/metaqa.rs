@@ -7,8 +7,9 @@
 
 use std::path::{Path, PathBuf};
 
+use super::format::Format;
+use super::gold::{GoldQuestion, Name};
 use super::text::Source;
-use super::{Format, GoldQuestion, Name};
 use crate::error::{Error, Result};
 
 pub(super) fn read(source: &Source<'_>) -> Result<Vec<(usize, GoldQuestion)>> {

@@ -8,8 +8,9 @@ use std::path::Path;
 
 use serde::Deserialize;
 
+use super::format::Format;
+use super::gold::{GoldQuestion, Name};
 use super::text::{Source, id_text, list_or_null};
-use super::{Format, GoldQuestion, Name};
 use crate::error::{Error, Result};
 
 #[derive(Deserialize)]

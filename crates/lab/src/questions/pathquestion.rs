@@ -4,8 +4,9 @@
 //! COLING 2018. The answers are those in the parentheses; the subject is the topic; hops are the
 //! length of the path.
 
+use super::format::Format;
+use super::gold::{GoldQuestion, Name, NamedTriple, Proof};
 use super::text::Source;
-use super::{Format, GoldQuestion, Name, NamedTriple, Proof};
 use crate::error::Result;
 
 pub(super) fn read(source: &Source<'_>) -> Result<Vec<(usize, GoldQuestion)>> {

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use wherefore_graph::{EntityId, Graph, NameMatch};
 
-use super::{GoldQuestion, Name};
+use super::gold::{GoldQuestion, Name};
 use crate::error::Result;
 
 /// A question's names as entities of one graph.
@@ -130,54 +131,51 @@ fn share(part: usize, whole: usize) -> f64 {
 /// Uses every core; the result does not depend on how many there are. Questions that bring their
 /// own triples are still looked up in `graph`.
 pub fn coverage(questions: &[GoldQuestion], graph: &dyn Graph, max_hops: u32) -> Result<Coverage> {
-    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let share = questions.len().div_ceil(threads).max(1);
-    let parts = std::thread::scope(|scope| {
-        let workers: Vec<_> = questions
-            .chunks(share)
-            .map(|part| scope.spawn(move || coverage_of(part, graph, max_hops)))
-            .collect();
-        workers
-            .into_iter()
-            .map(|worker| worker.join().expect("counting does not panic"))
-            .collect::<Result<Vec<_>>>()
-    })?;
-    let mut sum = Coverage::default();
-    for part in parts {
-        sum.questions += part.questions;
-        sum.with_topics += part.with_topics;
-        sum.topic_in_graph += part.topic_in_graph;
-        sum.all_topics_in_graph += part.all_topics_in_graph;
-        sum.with_answers += part.with_answers;
-        sum.answer_in_graph += part.answer_in_graph;
-        sum.all_answers_in_graph += part.all_answers_in_graph;
-        for (hops, count) in part.nearest_answer {
-            *sum.nearest_answer.entry(hops).or_default() += count;
-        }
-    }
-    Ok(sum)
+    questions
+        .par_iter()
+        .map_init(
+            || Walk::new(graph.entity_bound()),
+            |walk, question| coverage_of(question, graph, max_hops, walk),
+        )
+        .try_reduce(Coverage::default, |sum, more| Ok(sum.and(more)))
 }
 
-fn coverage_of(questions: &[GoldQuestion], graph: &dyn Graph, max_hops: u32) -> Result<Coverage> {
-    let mut sum = Coverage::default();
-    let mut walk = Walk::new(graph.entity_bound());
-    for question in questions {
-        let found = resolve(question, graph)?;
-        sum.questions += 1;
-        sum.with_topics += usize::from(!found.topics.is_empty());
-        sum.with_answers += usize::from(!found.answers.is_empty());
-        let (topics, answers) = (found.topic_entities(), found.answer_entities());
-        sum.topic_in_graph += usize::from(!topics.is_empty());
-        sum.answer_in_graph += usize::from(!answers.is_empty());
-        let all =
-            |lists: &[Vec<EntityId>]| !lists.is_empty() && lists.iter().all(|l| !l.is_empty());
-        sum.all_topics_in_graph += usize::from(all(&found.topics));
-        sum.all_answers_in_graph += usize::from(all(&found.answers));
-        if let Some(hops) = walk.nearest(graph, &topics, &answers, max_hops)? {
-            *sum.nearest_answer.entry(hops).or_default() += 1;
+impl Coverage {
+    fn and(mut self, more: Self) -> Self {
+        self.questions += more.questions;
+        self.with_topics += more.with_topics;
+        self.topic_in_graph += more.topic_in_graph;
+        self.all_topics_in_graph += more.all_topics_in_graph;
+        self.with_answers += more.with_answers;
+        self.answer_in_graph += more.answer_in_graph;
+        self.all_answers_in_graph += more.all_answers_in_graph;
+        for (hops, count) in more.nearest_answer {
+            *self.nearest_answer.entry(hops).or_default() += count;
         }
+        self
     }
-    Ok(sum)
+}
+
+fn coverage_of(
+    question: &GoldQuestion,
+    graph: &dyn Graph,
+    max_hops: u32,
+    walk: &mut Walk,
+) -> Result<Coverage> {
+    let found = resolve(question, graph)?;
+    let (topics, answers) = (found.topic_entities(), found.answer_entities());
+    let all = |lists: &[Vec<EntityId>]| !lists.is_empty() && lists.iter().all(|l| !l.is_empty());
+    let hops = walk.nearest(graph, &topics, &answers, max_hops)?;
+    Ok(Coverage {
+        questions: 1,
+        with_topics: usize::from(!found.topics.is_empty()),
+        topic_in_graph: usize::from(!topics.is_empty()),
+        all_topics_in_graph: usize::from(all(&found.topics)),
+        with_answers: usize::from(!found.answers.is_empty()),
+        answer_in_graph: usize::from(!answers.is_empty()),
+        all_answers_in_graph: usize::from(all(&found.answers)),
+        nearest_answer: hops.map(|hops| (hops, 1)).into_iter().collect(),
+    })
 }
 
 /// A breadth-first walk whose buffers serve one question after the other.

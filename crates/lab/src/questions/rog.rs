@@ -10,8 +10,9 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 use serde::Deserialize;
 
+use super::format::Format;
+use super::gold::{GoldQuestion, Name, NamedTriple};
 use super::text::{Source, id_text, list_or_null};
-use super::{Format, GoldQuestion, Name, NamedTriple};
 use crate::error::{Error, Result};
 
 #[derive(Default, Deserialize)]

@@ -4,14 +4,12 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
+use rayon::prelude::*;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::Format;
+use super::format::Format;
 use crate::error::{Error, Result};
-
-/// Fewer lines than this are parsed on one thread.
-const LINES_FOR_THREADS: usize = 1000;
 
 /// A text file on its way to being questions.
 pub(crate) struct Source<'a> {
@@ -161,31 +159,14 @@ pub(crate) fn json_records<T: DeserializeOwned + Send>(
         .zip(text.lines())
         .filter(|(_, line)| !line.trim().is_empty())
         .collect();
-    let parse = |lines: &[(usize, &str)]| {
-        lines
-            .iter()
-            .map(|&(number, line)| match serde_json::from_str(line) {
-                Ok(record) => Ok((number, record)),
-                Err(e) => Err(bad(number, &e)),
-            })
-            .collect::<Result<Vec<(usize, T)>>>()
-    };
-    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    if threads == 1 || lines.len() < LINES_FOR_THREADS {
-        return parse(&lines);
-    }
-    let parts = std::thread::scope(|scope| {
-        let workers: Vec<_> = lines
-            .chunks(lines.len().div_ceil(threads))
-            .map(|part| scope.spawn(|| parse(part)))
-            .collect();
-        // in order, so that the first bad line of the file is the one reported
-        workers
-            .into_iter()
-            .map(|worker| worker.join().expect("parsing does not panic"))
-            .collect::<Result<Vec<_>>>()
-    })?;
-    Ok(parts.into_iter().flatten().collect())
+    let parsed: Vec<Result<(usize, T)>> = (lines.par_iter())
+        .map(|&(number, line)| match serde_json::from_str(line) {
+            Ok(record) => Ok((number, record)),
+            Err(e) => Err(bad(number, &e)),
+        })
+        .collect();
+    // in order, so that the first bad line of the file is the one reported
+    parsed.into_iter().collect()
 }
 
 /// An id that some files write as text and some as a number; absent is empty.

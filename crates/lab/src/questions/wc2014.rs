@@ -4,9 +4,10 @@
 //! Question Answering", 2016, as released with IRN. Columns: question, one answer, paths joined
 //! by `*`, answers as `a/b/`; what follows (a neighbourhood, the topics) repeats what is known.
 
+use super::format::Format;
+use super::gold::{GoldQuestion, Name, Proof};
 use super::pathquestion::{parse_answers, parse_path};
 use super::text::Source;
-use super::{Format, GoldQuestion, Name, Proof};
 use crate::error::Result;
 
 pub(super) fn read(source: &Source<'_>) -> Result<Vec<(usize, GoldQuestion)>> {

@@ -9,8 +9,9 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use super::format::Format;
+use super::gold::{GoldQuestion, Name, NamedTriple, Proof};
 use super::text::{Source, id_text, list_or_null};
-use super::{Format, GoldQuestion, Name, NamedTriple, Proof};
 use crate::error::Result;
 
 #[derive(Deserialize)]

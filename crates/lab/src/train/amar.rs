@@ -20,14 +20,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use wherefore::model::Random;
 use wherefore::model::amar::{self, Asking, Base, Config, Network, Prepared};
-use wherefore::model::checkpoint::{self, Checkpoint, Description};
+use wherefore::model::checkpoint::{Checkpoint, Checkpointable, Description};
 use wherefore::model::optimise::AdamWConfig;
 use wherefore::model::tensor::{Device, Tensor};
 use wherefore::retrieve::amar::{PROMPTING, Prompter, Prompting, target};
 
-use super::config::Settings;
-use super::trainer::{Trainer, TrainingTask, batches, best, check_schedule};
-use super::{Epoch, Progress, Task, checksum, work_folder};
+use super::config::{Settings, TrainerConfig};
+use super::trainer::{Trainer, TrainingTask, description, even_batches};
+use super::{Progress, Task, Trained, checksum, work_folder};
 use crate::error::{Error, Result};
 use crate::forms::known_form;
 use crate::questions::GoldQuestion;
@@ -40,8 +40,10 @@ const PROMPTS: &str = "prompts.json";
 
 /// Everything that can be set of this training.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
 pub struct AmarTrainConfig {
+    /// The settings that every training has.
+    #[serde(flatten)]
+    pub trainer: TrainerConfig,
     /// The language model's GGUF file.
     pub llm: PathBuf,
     /// What prompts are made of.
@@ -50,47 +52,36 @@ pub struct AmarTrainConfig {
     pub sizes: Config,
     /// Whether the gold topics are the entities of a prompt, and not those that are linked.
     pub gold_entities: bool,
-    /// How steps are taken.
-    pub optimiser: AdamWConfig,
-    /// Most passes over the questions.
-    pub epochs: u32,
-    /// Passes without a better network after which the training ends.
-    pub patience: u32,
-    /// Share of all steps in which the learning rate rises.
-    pub warm_up: f32,
-    /// Questions in one step, at most.
-    pub batch_questions: usize,
     /// Tokens in one step, at most, all texts as long as the longest.
     pub batch_tokens: usize,
     /// Most tokens of a form; questions with longer ones are left out.
     pub max_tokens: usize,
     /// Validation questions looked at after each pass, at most, drawn by the seed.
     pub valid_questions: usize,
-    /// The seed.
-    pub seed: u64,
 }
 
 impl Default for AmarTrainConfig {
     fn default() -> Self {
         Self {
+            trainer: TrainerConfig {
+                // the paper's 5e-5 is for 7B parameters: a small model needs larger steps
+                optimiser: AdamWConfig {
+                    learning_rate: 1e-3,
+                    weight_decay: 0.0,
+                    ..AdamWConfig::default()
+                },
+                epochs: 30,
+                patience: 8,
+                warm_up: 0.03,
+                ..TrainerConfig::default()
+            },
             llm: PathBuf::new(),
             prompting: Prompting::default(),
             sizes: Config::default(),
             gold_entities: false,
-            // the paper's 5e-5 is for 7B parameters: a small model needs larger steps
-            optimiser: AdamWConfig {
-                learning_rate: 1e-3,
-                weight_decay: 0.0,
-                ..AdamWConfig::default()
-            },
-            epochs: 30,
-            patience: 8,
-            warm_up: 0.03,
-            batch_questions: 16,
             batch_tokens: 16_384,
             max_tokens: 256,
             valid_questions: 500,
-            seed: 0,
         }
     }
 }
@@ -101,22 +92,20 @@ impl Settings for AmarTrainConfig {
     }
 
     fn set_seed(&mut self, seed: u64) {
-        self.seed = seed;
+        self.trainer.seed = seed;
     }
 }
 
 impl AmarTrainConfig {
     /// Refuses settings with which nothing can be learned.
     pub fn check(&self) -> Result<()> {
-        check_schedule((self.epochs, self.patience), self.warm_up, &self.optimiser)?;
+        self.trainer.check()?;
         let wrong = |what: &str| Err(Error::BadSetting(what.to_owned()));
         if self.llm.as_os_str().is_empty() {
             return wrong("no language model is named; `--llm FILE.gguf` does");
         }
-        if self.batch_questions == 0 || self.valid_questions == 0 || self.max_tokens == 0 {
-            return wrong(
-                "`batch_questions`, `valid_questions` and `max_tokens` must be at least 1",
-            );
+        if self.valid_questions == 0 || self.max_tokens == 0 {
+            return wrong("`valid_questions` and `max_tokens` must be at least 1");
         }
         Ok(())
     }
@@ -148,20 +137,13 @@ impl fmt::Display for FormMetrics {
 /// What a training came to.
 #[derive(Clone, Debug, Serialize)]
 pub struct TrainedAmar {
-    /// Questions that had something to learn from.
-    pub questions: usize,
-    /// Questions left out: their form is not known, or too long.
-    pub left_out: usize,
-    /// Validation questions that were judged.
-    pub valid: usize,
+    /// The network.
+    #[serde(flatten)]
+    pub network: Trained<FormMetrics>,
     /// Mean tokens of a prompt with its form.
     pub tokens: f64,
     /// Numbers that were learned.
     pub parameters: usize,
-    /// Every pass.
-    pub epochs: Vec<Epoch<FormMetrics>>,
-    /// The best of them.
-    pub best: FormMetrics,
 }
 
 /// Trains AMAR's network.
@@ -175,11 +157,7 @@ pub fn amar(
     let work = work_folder::<Network>(task)?;
     let run = Run::prepare(task, config, device, &work, see)?;
     let trainer = Trainer {
-        seed: config.seed,
-        epochs: config.epochs,
-        patience: config.patience,
-        warm_up: config.warm_up,
-        optimiser: config.optimiser.clone(),
+        config: &config.trainer,
         device,
         last: work.join("last"),
         out: task.out,
@@ -191,15 +169,11 @@ pub fn amar(
     let tokens: usize = (0..run.learn.len())
         .map(|i| run.learn.tokens(i, sizes))
         .sum();
-    let shapes = <Network as checkpoint::Checkpointable>::shapes(sizes);
+    let shapes = Network::shapes(sizes);
     Ok(TrainedAmar {
-        questions: run.learn.len(),
-        left_out: task.train.len() - run.learn.len(),
-        valid: run.valid.len(),
+        network: Trained::new(task, [run.learn.len(), run.valid.len()], epochs),
         tokens: tokens as f64 / run.learn.len() as f64,
         parameters: shapes.iter().map(|s| s.1.iter().product::<usize>()).sum(),
-        best: best(&epochs),
-        epochs,
     })
 }
 
@@ -298,10 +272,8 @@ impl<'a> Run<'a> {
         let mut config = config.clone();
         let base = Base::open(&config.llm, device)?;
         config.sizes.base = base.model().clone();
-        let mut asked = task.valid.to_vec();
-        if asked.len() > config.valid_questions {
-            asked = crate::sweep::sample(&asked, config.valid_questions, config.seed);
-        }
+        let seed = config.trainer.seed;
+        let asked = task.valid_sample(config.valid_questions, seed);
         let prompts = Prompts::prepare(task, &asked, &config, work, see)?;
         let prepared = |which: &'static str, all: Vec<(Asking, String)>| -> Result<Prepared> {
             let questions = all.len();
@@ -329,15 +301,11 @@ impl<'a> Run<'a> {
         let learn = prepared("training", prompts.learn)?;
         let valid = prepared("validation", prompts.valid)?;
         let llm = config.llm.display().to_string();
-        let mut description = Description::of::<Network>(config.sizes.clone(), &llm, config.seed);
-        description.data.clone_from(&task.data);
+        let sizes = (config.sizes.clone(), llm.as_str(), seed);
+        let mut description = description::<Network>(&task.data, sizes, &config, learn.len());
         let notes = &mut description.training;
-        notes.insert("config".into(), json!(config));
         notes.insert(PROMPTING.into(), json!(config.prompting));
-        notes.insert("learned_from".into(), json!(learn.len()));
-        if let Some(init) = task.init {
-            notes.insert("init".into(), json!(checkpoint::read_description(init)?));
-        }
+        task.note_init(notes)?;
         let lengths = (0..learn.len()).map(|i| learn.tokens(i, &config.sizes));
         let longest = lengths.max().unwrap_or(1);
         Ok(Self {
@@ -375,7 +343,7 @@ impl TrainingTask for Run<'_> {
             }
             return Ok(given.network);
         }
-        let mut random = Random::stream(self.config.seed, 0);
+        let mut random = Random::stream(self.config.trainer.seed, 0);
         let spread = self.base.spread()?;
         Ok(Network::new(
             sizes.clone(),
@@ -386,10 +354,10 @@ impl TrainingTask for Run<'_> {
     }
 
     fn batches(&self, epoch: u32) -> Vec<Vec<usize>> {
-        let all: Vec<usize> = (0..self.learn.len()).collect();
+        let config = &self.config.trainer;
         let fit = (self.config.batch_tokens / self.longest).max(1);
-        let most = self.config.batch_questions.min(fit);
-        batches(&all, (self.config.seed, epoch), (most, usize::MAX), |_| 1)
+        let most = config.batch_questions.min(fit);
+        even_batches(self.learn.len(), (config.seed, epoch), most)
     }
 
     fn loss(&self, network: &Network, batch: &[usize], random: &mut Random) -> Result<Tensor> {
@@ -404,7 +372,7 @@ impl TrainingTask for Run<'_> {
             memory_mb: memory_mb(),
             ..FormMetrics::default()
         };
-        for batch in all.chunks(self.config.batch_questions) {
+        for batch in all.chunks(self.config.trainer.batch_questions) {
             for one in amar::judge(&self.base, network, &self.valid, batch)? {
                 judged.exact += f64::from(u8::from(one.exact));
                 judged.loss += f64::from(one.loss);
@@ -418,15 +386,6 @@ impl TrainingTask for Run<'_> {
 
     fn is_better(&self, new: &FormMetrics, old: &FormMetrics) -> bool {
         (new.exact, -new.loss) > (old.exact, -old.loss)
-    }
-
-    fn keep(&self, network: &Network, epochs: &[Epoch<FormMetrics>]) -> Result<()> {
-        let mut description = self.description.clone();
-        let valid = epochs.last().map(|epoch| &epoch.valid);
-        description.metrics.insert("valid".into(), json!(valid));
-        description.training.insert("epochs".into(), json!(epochs));
-        checkpoint::save(self.task.out, &description, network, None)?;
-        Ok(())
     }
 }
 

@@ -21,6 +21,7 @@ use rayon::prelude::*;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use wherefore::graph::{EntityId, Graph, Mapped};
+use wherefore::model::qr_gat::Subgraph;
 use wherefore::retrieve::{Neighbourhood, NeighbourhoodConfig};
 
 use super::labels::Labels;
@@ -65,9 +66,31 @@ pub(super) struct Example<'a> {
     pub(super) flags: &'a [u32],
 }
 
-impl Example<'_> {
+impl<'e> Example<'e> {
+    /// Whether there is something to learn from it.
     pub(super) fn has_positives(&self) -> bool {
         self.flags.iter().any(|f| f & POSITIVE != 0)
+    }
+
+    /// For each entity whether it is a topic.
+    pub(super) fn topic_flags(&self) -> Vec<bool> {
+        (0..self.entities.len()).map(|i| i < self.topics).collect()
+    }
+
+    /// The example as networks over a neighbourhood take it.
+    pub(super) fn subgraph(
+        &self,
+        topics: &'e [bool],
+        questions: &'e [f32],
+        dim: usize,
+    ) -> Subgraph<'e> {
+        Subgraph {
+            question: &questions[self.question * dim..][..dim],
+            entities: self.entities,
+            topics,
+            relations: self.relations,
+            triples: self.triples,
+        }
     }
 }
 

@@ -13,9 +13,7 @@ mod examples;
 mod gnn2r;
 mod labels;
 pub(crate) mod reading;
-mod relation_pairs;
 mod relation_plan;
-mod relation_tuning;
 mod relations;
 mod targets;
 mod trainer;
@@ -28,7 +26,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use wherefore::graph::Graph;
 use wherefore::model::checkpoint::{self, Checkpointable};
 use wherefore::retrieve::NeighbourhoodConfig;
@@ -39,17 +37,18 @@ use crate::questions::{GoldQuestion, to_line};
 use examples::{Example, Examples, Origin};
 
 pub use amar::{AmarTrainConfig, FormMetrics, TrainedAmar, amar};
-pub use config::{DefaultSizes, Settings, TrainConfig};
+pub use config::{DefaultSizes, Settings, TrainConfig, TrainerConfig};
 pub use gnn2r::{
     Ablation, Gnn2rTrainConfig, Grid, Nearness, Robustness, SentenceTraining, Spoken, TrainedGnn2r,
     gnn2r,
 };
 pub use labels::{Labels, Refined, Supervision};
 pub use reading::{ReadRound, ReadTrainConfig, ReadingDataset, reading};
-pub use relation_pairs::{PairTrainConfig, RankedPairs};
-pub use relation_plan::{PlanMetrics, RelationPlanTrainConfig, TrainedPlan, relation_plan};
-pub use relation_tuning::TuneConfig;
-pub use relations::{Ranked, RelationTrainConfig, TrainedRelations, gold_relations, relations};
+pub use relation_plan::{PlanMetrics, RelationPlanTrainConfig, relation_plan};
+pub use relations::{
+    PairTrainConfig, Ranked, RankedPairs, RelationTrainConfig, TrainedRelations, TuneConfig,
+    gold_relations, relations,
+};
 pub use triples::{Scores, TrainableNetwork, network};
 pub use validation::ValidationMetrics;
 
@@ -156,28 +155,75 @@ impl<J: Display> Epoch<J> {
 
 /// What a training came to.
 #[derive(Clone, Debug, Serialize)]
-pub struct Trained {
+pub struct Trained<J = ValidationMetrics> {
     /// The checkpoint's folder.
     pub checkpoint: PathBuf,
     /// Questions that had something to learn from.
     pub questions: usize,
-    /// Questions left out: no topic in the graph, or no path to an answer.
+    /// Questions left out: no topic in the graph, no path to an answer, or no form that is known.
     pub left_out: usize,
     /// Validation questions that were judged.
     pub valid: usize,
     /// Every pass.
-    pub epochs: Vec<Epoch>,
+    pub epochs: Vec<Epoch<J>>,
     /// The best of them.
-    pub best: ValidationMetrics,
+    pub best: J,
+}
+
+impl<J: Clone> Trained<J> {
+    fn new(task: &Task<'_>, [learned, valid]: [usize; 2], epochs: Vec<Epoch<J>>) -> Self {
+        let best = epochs.iter().rfind(|e| e.best);
+        let best = best.expect("the first pass is the best so far");
+        Self {
+            checkpoint: task.out.to_owned(),
+            questions: learned,
+            left_out: task.train.len() - learned,
+            valid,
+            best: best.valid.clone(),
+            epochs,
+        }
+    }
+}
+
+impl Task<'_> {
+    /// The validation questions, at most `count` of them, drawn by the seed.
+    fn valid_sample(&self, count: usize, seed: u64) -> Vec<GoldQuestion> {
+        crate::sweep::sample(self.valid, count, seed)
+    }
+
+    /// Says in the notes of a checkpoint whose weights its first ones are.
+    fn note_init(&self, notes: &mut Map<String, Value>) -> Result<()> {
+        if let Some(init) = self.init {
+            notes.insert("init".into(), json!(checkpoint::read_description(init)?));
+        }
+        Ok(())
+    }
+}
+
+/// Refuses a training whose `usable` questions, of so many, are none.
+fn check_usable(which: &'static str, usable: usize, questions: usize) -> Result<()> {
+    if usable == 0 {
+        return Err(Error::NothingToLearn { which, questions });
+    }
+    Ok(())
+}
+
+/// Whether the training of the checkpoint in this folder was stopped before its end.
+pub fn is_unfinished(checkpoint: &Path) -> bool {
+    beside(checkpoint).exists()
+}
+
+fn beside(checkpoint: &Path) -> PathBuf {
+    let mut work = checkpoint.as_os_str().to_owned();
+    work.push(".training");
+    PathBuf::from(work)
 }
 
 /// The folder beside a checkpoint in which a training keeps what it needs to go on. Refused if
 /// the checkpoint would replace something else.
 fn work_folder<N: Checkpointable>(task: &Task<'_>) -> Result<PathBuf> {
     checkpoint::check_free(task.out, N::METHOD)?;
-    let mut work = task.out.as_os_str().to_owned();
-    work.push(".training");
-    let work = PathBuf::from(work);
+    let work = beside(task.out);
     if task.restart && work.exists() {
         fs::remove_dir_all(&work).map_err(Error::io("remove", &work))?;
     }
@@ -208,10 +254,7 @@ impl Dataset {
         usable: impl Fn(&Example<'_>) -> bool,
         see: &mut dyn FnMut(Progress),
     ) -> Result<Self> {
-        let mut valid = task.valid.to_vec();
-        if valid.len() > valid_questions {
-            valid = crate::sweep::sample(&valid, valid_questions, seed);
-        }
+        let valid = task.valid_sample(valid_questions, seed);
         let all = [task.train, &valid].concat();
         let origin = Origin {
             graph: task.graph.identity().unwrap_or_default().to_owned(),
@@ -229,14 +272,8 @@ impl Dataset {
         };
         let learn = usable(0..task.train.len());
         let judged = usable(task.train.len()..total);
-        for (which, usable, questions) in [
-            ("training", &learn, task.train.len()),
-            ("validation", &judged, valid.len()),
-        ] {
-            if usable.is_empty() {
-                return Err(Error::NothingToLearn { which, questions });
-            }
-        }
+        check_usable("training", learn.len(), task.train.len())?;
+        check_usable("validation", judged.len(), valid.len())?;
         Ok(Self {
             questions: all,
             examples,
@@ -250,12 +287,6 @@ impl Dataset {
     fn texts(&self) -> Vec<&str> {
         self.questions.iter().map(|q| q.question.as_str()).collect()
     }
-}
-
-fn topic_flags(example: &Example<'_>) -> Vec<bool> {
-    (0..example.entities.len())
-        .map(|i| i < example.topics)
-        .collect()
 }
 
 /// What tells these questions from others.

@@ -15,7 +15,6 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::fs;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use rayon::prelude::*;
@@ -23,9 +22,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use wherefore::graph::{EntityId, Graph, Hop, PathFinder, Subgraph};
 use wherefore::link::{Names, NamesConfig};
-use wherefore::model::checkpoint::{self, Description};
+use wherefore::model::checkpoint::Description;
 use wherefore::model::encode::TokenStates;
-use wherefore::model::optimise::AdamWConfig;
 use wherefore::model::qr_gat::Table;
 use wherefore::model::relation_plan::{Config, Item, Network, Tokens};
 use wherefore::model::tensor::{Device, Tensor};
@@ -41,10 +39,10 @@ use wherefore::select::{TopK, TopKConfig};
 use wherefore::verify::Rules;
 use wherefore::{Pipeline, Question};
 
-use super::config::Settings;
+use super::config::{Settings, TrainerConfig};
 use super::labels::{Labels, Supervision};
-use super::trainer::{Trainer, TrainingTask, batches, begun, best, check_schedule};
-use super::{Epoch, Progress, Task, checksum, work_folder};
+use super::trainer::{Trainer, TrainingTask, above, batches, description, first, means};
+use super::{Progress, Task, Trained, check_usable, checksum, work_folder};
 use crate::error::{Error, Result};
 use crate::questions::{GoldQuestion, resolve};
 use crate::supervise::{Ground, RelationPaths, ShortestPaths, whole};
@@ -58,8 +56,10 @@ const BLOCK: usize = 256;
 
 /// Everything that can be set of a training.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
 pub struct RelationPlanTrainConfig {
+    /// The settings that every training has.
+    #[serde(flatten)]
+    pub trainer: TrainerConfig,
     /// The encoder: `static`, `hashing`, a model folder or an added model.
     pub encoder: String,
     /// Sizes of the network; `dim` follows from the encoder.
@@ -68,29 +68,21 @@ pub struct RelationPlanTrainConfig {
     pub growth: Growth,
     /// What of a large graph a question's paths are looked for in.
     pub neighbourhood: NeighbourhoodConfig,
-    /// How steps are taken.
-    pub optimiser: AdamWConfig,
-    /// Most passes over the questions.
-    pub epochs: u32,
-    /// Passes without a better network after which the training ends.
-    pub patience: u32,
-    /// Share of all steps in which the learning rate rises.
-    pub warm_up: f32,
-    /// Questions in one step, at most.
-    pub batch_questions: usize,
     /// How paths are found where no file has them.
     pub supervision: Supervision,
     /// Paths of a question and topic, at most.
     pub max_paths: usize,
     /// Validation questions looked at after each pass, at most, drawn by the seed.
     pub valid_questions: usize,
-    /// The seed.
-    pub seed: u64,
 }
 
 impl Default for RelationPlanTrainConfig {
     fn default() -> Self {
         Self {
+            trainer: TrainerConfig {
+                batch_questions: 64,
+                ..TrainerConfig::default()
+            },
             encoder: "static".into(),
             sizes: Config::default(),
             growth: Growth::default(),
@@ -98,15 +90,9 @@ impl Default for RelationPlanTrainConfig {
                 hops: 3,
                 ..NeighbourhoodConfig::default()
             },
-            optimiser: AdamWConfig::default(),
-            epochs: 20,
-            patience: 4,
-            warm_up: 0.05,
-            batch_questions: 64,
             supervision: Supervision::RelationPaths,
             max_paths: 4,
             valid_questions: 500,
-            seed: 0,
         }
     }
 }
@@ -117,7 +103,7 @@ impl Settings for RelationPlanTrainConfig {
     }
 
     fn set_seed(&mut self, seed: u64) {
-        self.seed = seed;
+        self.trainer.seed = seed;
     }
 }
 
@@ -127,12 +113,11 @@ impl RelationPlanTrainConfig {
         self.sizes.check()?;
         self.growth.check()?;
         self.neighbourhood.check()?;
-        check_schedule((self.epochs, self.patience), self.warm_up, &self.optimiser)?;
-        let wrong = |what: &str| Err(Error::BadSetting(what.to_owned()));
-        if self.batch_questions == 0 || self.valid_questions == 0 || self.max_paths == 0 {
-            return wrong(
-                "`batch_questions`, `valid_questions` and `max_paths` must be at least 1",
-            );
+        self.trainer.check()?;
+        if self.valid_questions == 0 || self.max_paths == 0 {
+            return Err(Error::BadSetting(
+                "`valid_questions` and `max_paths` must be at least 1".into(),
+            ));
         }
         Ok(())
     }
@@ -153,40 +138,19 @@ impl fmt::Display for PlanMetrics {
     }
 }
 
-/// What a training came to.
-#[derive(Clone, Debug, Serialize)]
-pub struct TrainedPlan {
-    /// The checkpoint's folder.
-    pub checkpoint: PathBuf,
-    /// Questions that had a path to learn.
-    pub questions: usize,
-    /// Questions left out: no topic in the graph, or no path to an answer.
-    pub left_out: usize,
-    /// Validation questions that were judged.
-    pub valid: usize,
-    /// Every pass.
-    pub epochs: Vec<Epoch<PlanMetrics>>,
-    /// The best of them.
-    pub best: PlanMetrics,
-}
-
 /// Trains a path writer.
 pub fn relation_plan(
     task: &Task<'_>,
     config: &RelationPlanTrainConfig,
     device: &Device,
     see: &mut dyn FnMut(Progress),
-) -> Result<TrainedPlan> {
+) -> Result<Trained<PlanMetrics>> {
     config.check()?;
     let work = work_folder::<Network>(task)?;
     let encoder = encode::open(&config.encoder)?;
     let run = Run::prepare(task, config, encoder, device, see)?;
     let trainer = Trainer {
-        seed: config.seed,
-        epochs: config.epochs,
-        patience: config.patience,
-        warm_up: config.warm_up,
-        optimiser: config.optimiser.clone(),
+        config: &config.trainer,
         device,
         last: work.join("last"),
         out: task.out,
@@ -194,14 +158,8 @@ pub fn relation_plan(
     let epochs = trainer.run(&run, see)?;
     // what a stopped run would have needed
     fs::remove_dir_all(&work).map_err(Error::io("remove", &work))?;
-    Ok(TrainedPlan {
-        checkpoint: task.out.to_owned(),
-        questions: run.learn.len(),
-        left_out: task.train.len() - run.learn.len(),
-        valid: run.valid.len(),
-        best: best(&epochs),
-        epochs,
-    })
+    let counts = [run.learn.len(), run.valid.len()];
+    Ok(Trained::new(task, counts, epochs))
 }
 
 /// A question's paths, by the readings of its topics.
@@ -245,10 +203,8 @@ impl<'a> Run<'a> {
     ) -> Result<Self> {
         let mut config = config.clone();
         config.sizes.dim = encoder.dim();
-        let mut valid = task.valid.to_vec();
-        if valid.len() > config.valid_questions {
-            valid = crate::sweep::sample(&valid, config.valid_questions, config.seed);
-        }
+        let seed = config.trainer.seed;
+        let valid = task.valid_sample(config.valid_questions, seed);
         let small = task.graph.entity_bound() <= WHOLE;
         let all = small.then(|| whole(task.graph)).transpose()?;
         let ground = all.as_ref().map(Ground::new);
@@ -299,31 +255,17 @@ impl<'a> Run<'a> {
         let learn: Vec<usize> = (0..lines.len())
             .filter(|i| !lines[*i].items.is_empty())
             .collect();
-        for (which, usable, questions) in [
-            ("training", learn.len(), task.train.len()),
-            ("validation", valid.len(), task.valid.len()),
-        ] {
-            if usable == 0 {
-                return Err(Error::NothingToLearn { which, questions });
-            }
-        }
+        check_usable("training", learn.len(), task.train.len())?;
+        check_usable("validation", valid.len(), task.valid.len())?;
         let words: Vec<&str> = texts.iter().map(String::as_str).collect();
         let states = encoder.token_states(&words)?;
-        let mut description =
-            Description::of::<Network>(config.sizes.clone(), encoder.name(), config.seed);
-        description.data.clone_from(&task.data);
+        let sizes = (config.sizes.clone(), encoder.name(), seed);
+        let mut description = description::<Network>(&task.data, sizes, &config, learn.len());
         let notes = &mut description.training;
-        let value = |value: serde_json::Result<serde_json::Value>| {
-            value.expect("settings are texts and numbers")
-        };
-        notes.insert(GROWTH.into(), value(serde_json::to_value(&config.growth)));
-        notes.insert("config".into(), value(serde_json::to_value(&config)));
+        notes.insert(GROWTH.into(), json!(config.growth));
         notes.insert("labels".into(), task.labels.origin());
         notes.insert("questions".into(), json!(checksum(task.train)));
-        notes.insert("learned_from".into(), json!(learn.len()));
-        if let Some(init) = task.init {
-            notes.insert("init".into(), json!(checkpoint::read_description(init)?));
-        }
+        task.note_init(notes)?;
         Ok(Self {
             relations: relation_texts_to_vectors(&*encoder, &relations)?,
             task,
@@ -357,17 +299,21 @@ impl TrainingTask for Run<'_> {
     }
 
     fn first_network(&self) -> Result<Network> {
-        let sizes = &self.config.sizes;
-        let Some(init) = self.task.init else {
-            let mut random = Random::stream(self.config.seed, 0);
-            return Ok(Network::new(sizes.clone(), &mut random, self.device)?);
-        };
-        begun(init, &self.description, self.device)
+        first(self.task.init, &self.description, self.device, Network::new)
     }
 
     fn batches(&self, epoch: u32) -> Vec<Vec<usize>> {
-        let most = self.config.batch_questions;
-        batches(&self.learn, (self.config.seed, epoch), (most, most), |_| 1)
+        let TrainerConfig {
+            seed,
+            batch_questions,
+            ..
+        } = self.config.trainer;
+        batches(
+            &self.learn,
+            (seed, epoch),
+            (batch_questions, usize::MAX),
+            |_| 1,
+        )
     }
 
     fn loss(&self, network: &Network, batch: &[usize], random: &mut Random) -> Result<Tensor> {
@@ -418,29 +364,12 @@ impl TrainingTask for Run<'_> {
                 answered(question, &pipeline, graph)
             })
             .collect::<Result<_>>()?;
-        let mean = |of: fn(&(f64, f64)) -> f64| {
-            looks.iter().map(of).sum::<f64>() / looks.len().max(1) as f64
-        };
-        Ok(PlanMetrics {
-            hit_at_1: mean(|look| look.0),
-            f1: mean(|look| look.1),
-        })
+        let (hit_at_1, f1) = means(&looks);
+        Ok(PlanMetrics { hit_at_1, f1 })
     }
 
     fn is_better(&self, new: &PlanMetrics, old: &PlanMetrics) -> bool {
-        // figures that were read back may differ in their last digit
-        let above = |a: f64, b: f64| a > b + 1e-9;
-        above(new.hit_at_1, old.hit_at_1)
-            || !above(old.hit_at_1, new.hit_at_1) && above(new.f1, old.f1)
-    }
-
-    fn keep(&self, network: &Network, epochs: &[Epoch<PlanMetrics>]) -> Result<()> {
-        let mut description = self.description.clone();
-        let valid = epochs.last().map(|epoch| &epoch.valid);
-        description.metrics.insert("valid".into(), json!(valid));
-        description.training.insert("epochs".into(), json!(epochs));
-        checkpoint::save(self.task.out, &description, network, None)?;
-        Ok(())
+        above([new.hit_at_1, new.f1], [old.hit_at_1, old.f1])
     }
 }
 

@@ -21,11 +21,13 @@ use std::time::{Duration, Instant};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
 use wherefore::model::Random;
 use wherefore::model::checkpoint::{self, Checkpoint, Checkpointable, Description};
-use wherefore::model::optimise::{AdamW, AdamWConfig, Schedule};
+use wherefore::model::optimise::{AdamW, Schedule};
 use wherefore::model::tensor::{Device, Tensor};
 
+use super::config::TrainerConfig;
 use super::{Epoch, Progress};
 use crate::error::{Error, Result};
 
@@ -36,13 +38,45 @@ const SAVE_EVERY: Duration = Duration::from_secs(60);
 /// The key under which a stopped run's state lies among the training notes.
 const STATE: &str = "state";
 
-/// The network of the checkpoint `init`, to go on from: one of the encoder and the shapes that
-/// `description` has.
-pub(super) fn begun<N: Checkpointable>(
-    init: &Path,
+/// What a checkpoint of `network` is to say of its training before the first step.
+pub(super) fn description<N: Checkpointable>(
+    data: &Map<String, Value>,
+    (sizes, encoder, seed): (N::Sizes, &str, u64),
+    config: &impl Serialize,
+    learned_from: usize,
+) -> Description<N::Sizes> {
+    let mut description = Description::of::<N>(sizes, encoder, seed);
+    description.data.clone_from(data);
+    let notes = &mut description.training;
+    notes.insert("config".into(), json!(config));
+    notes.insert("learned_from".into(), json!(learned_from));
+    description
+}
+
+/// What a checkpoint says when the last of `epochs` is kept.
+pub(super) fn kept<S: Clone>(
+    description: &Description<S>,
+    epochs: &[Epoch<impl Serialize>],
+) -> Description<S> {
+    let mut description = description.clone();
+    let valid = epochs.last().map(|epoch| &epoch.valid);
+    description.metrics.insert("valid".into(), json!(valid));
+    description.training.insert("epochs".into(), json!(epochs));
+    description
+}
+
+/// The network before the first step: that of the checkpoint `init`, which has the encoder and the
+/// shapes that `description` says, or a `new` one.
+pub(super) fn first<N: Checkpointable>(
+    init: Option<&Path>,
     description: &Description<N::Sizes>,
     device: &Device,
+    new: impl FnOnce(N::Sizes, &mut Random, &Device) -> wherefore::model::Result<N>,
 ) -> Result<N> {
+    let Some(init) = init else {
+        let mut random = Random::stream(description.seed, 0);
+        return Ok(new(description.sizes.clone(), &mut random, device)?);
+    };
     let given: Checkpoint<N> = Checkpoint::load(init, device)?;
     let found = &given.description;
     let same_encoder = found.encoder == description.encoder;
@@ -81,40 +115,21 @@ pub(super) trait TrainingTask {
     /// Whether a network is to be kept instead of another.
     fn is_better(&self, new: &Self::ValidationMetrics, old: &Self::ValidationMetrics) -> bool;
 
-    /// Keeps the best network so far, that of the last of `epochs`.
+    /// Keeps the best network so far, that of the last of `epochs`, in the folder `out`.
     fn keep(
         &self,
         network: &Self::Network,
         epochs: &[Epoch<Self::ValidationMetrics>],
-    ) -> Result<()>;
-}
-
-/// Refuses settings with which the loop takes no steps.
-pub(super) fn check_schedule(
-    (epochs, patience): (u32, u32),
-    warm_up: f32,
-    optimiser: &AdamWConfig,
-) -> Result<()> {
-    let wrong = |what: &str| Err(Error::BadSetting(what.to_owned()));
-    if epochs == 0 || patience == 0 {
-        return wrong("`epochs` and `patience` must be at least 1");
+        out: &Path,
+    ) -> Result<()> {
+        let description = kept(self.description(), epochs);
+        Ok(checkpoint::save(out, &description, network, None)?)
     }
-    if !(0.0..1.0).contains(&warm_up) {
-        return wrong("`warm_up` must be at least 0 and below 1");
-    }
-    if !(optimiser.learning_rate > 0.0 && optimiser.learning_rate.is_finite()) {
-        return wrong("`optimiser.learning_rate` must be above 0");
-    }
-    Ok(())
 }
 
 /// How the loop runs.
 pub(super) struct Trainer<'a> {
-    pub(super) seed: u64,
-    pub(super) epochs: u32,
-    pub(super) patience: u32,
-    pub(super) warm_up: f32,
-    pub(super) optimiser: AdamWConfig,
+    pub(super) config: &'a TrainerConfig,
     pub(super) device: &'a Device,
     /// Where a stopped run is kept.
     pub(super) last: PathBuf,
@@ -144,12 +159,12 @@ impl Trainer<'_> {
     ) -> Result<Vec<Epoch<L::ValidationMetrics>>> {
         let (mut state, network, mut optimiser) = self.begin(lesson, see)?;
         let mut saved = Instant::now();
-        while state.epoch < self.epochs && state.waited < self.patience {
+        while state.epoch < self.config.epochs && state.waited < self.config.patience {
             let batches = lesson.batches(state.epoch);
             while state.step < batches.len() {
                 // every step has its own numbers, so that a stopped run goes on with the same
                 let number = optimiser.taken();
-                let mut random = Random::stream(self.seed, 1 + number);
+                let mut random = Random::stream(self.config.seed, 1 + number);
                 let loss = lesson.loss(&network, &batches[state.step], &mut random)?;
                 let taken = optimiser.step(&loss).map_err(|e| self.diverged(e))?;
                 state.step += 1;
@@ -177,7 +192,7 @@ impl Trainer<'_> {
             });
             state.waited = if is_best { 0 } else { state.waited + 1 };
             if is_best {
-                lesson.keep(&network, &state.epochs)?;
+                lesson.keep(&network, &state.epochs, self.out)?;
             }
             (state.epoch, state.step, state.loss) = (state.epoch + 1, 0, 0.0);
             self.save(lesson, &state, &network, &optimiser)?;
@@ -194,14 +209,18 @@ impl Trainer<'_> {
         lesson: &L,
         see: &mut dyn FnMut(Progress),
     ) -> Result<(State<L::ValidationMetrics>, L::Network, AdamW)> {
-        let steps = lesson.batches(0).len() as u64 * u64::from(self.epochs);
+        let steps = lesson.batches(0).len() as u64 * u64::from(self.config.epochs);
         let schedule = Schedule {
-            warm_up: (steps as f64 * f64::from(self.warm_up)) as u64,
+            warm_up: (steps as f64 * f64::from(self.config.warm_up)) as u64,
             total: steps,
             floor: FLOOR,
         };
         let optimiser = |network: &L::Network| {
-            AdamW::new(network.parameters(), self.optimiser.clone(), schedule)
+            AdamW::new(
+                network.parameters(),
+                self.config.optimiser.clone(),
+                schedule,
+            )
         };
         if !checkpoint::exists(&self.last) {
             let network = lesson.first_network()?;
@@ -275,11 +294,10 @@ impl Trainer<'_> {
     }
 }
 
-/// The best of some passes.
-pub(super) fn best<J: Clone>(epochs: &[Epoch<J>]) -> J {
-    let best = epochs.iter().rfind(|e| e.best);
-    let best = best.expect("the first pass is the best so far");
-    best.valid.clone()
+/// `count` examples in an order of their own for each pass, `most` together.
+pub(super) fn even_batches(count: usize, of: (u64, u32), most: usize) -> Vec<Vec<usize>> {
+    let all: Vec<usize> = (0..count).collect();
+    batches(&all, of, (most, usize::MAX), |_| 1)
 }
 
 /// Examples in an order of their own for each pass, as many together as fit: `most` examples, and
@@ -308,6 +326,25 @@ pub(super) fn batches(
         }
     }
     batches
+}
+
+/// Whether the first figures are above the others, or equal and the second ones above: figures that
+/// were read back may differ in their last digit.
+pub(super) fn above(new: [f64; 2], old: [f64; 2]) -> bool {
+    let above = |a: f64, b: f64| a > b + 1e-9;
+    above(new[0], old[0]) || !above(old[0], new[0]) && above(new[1], old[1])
+}
+
+/// The rows of a matrix.
+pub(super) fn rows(matrix: &Tensor) -> Result<Vec<Vec<f32>>> {
+    Ok(matrix.to_vec2().map_err(wherefore::model::Error::from)?)
+}
+
+/// The means of two figures of each question.
+pub(super) fn means(looks: &[(f64, f64)]) -> (f64, f64) {
+    let count = looks.len().max(1) as f64;
+    let mean = |of: fn(&(f64, f64)) -> f64| looks.iter().map(of).sum::<f64>() / count;
+    (mean(|look| look.0), mean(|look| look.1))
 }
 
 /// The description as it comes back from its file: numbers may differ in their last digit.

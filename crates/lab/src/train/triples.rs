@@ -35,9 +35,9 @@ use wherefore::retrieve::{entity_texts_to_vectors, relation_texts_to_vectors};
 use super::config::{DefaultSizes, TrainConfig};
 use super::examples::Example;
 use super::targets::{entity_targets, targets};
-use super::trainer::{Trainer, TrainingTask, batches, begun, best};
+use super::trainer::{Trainer, TrainingTask, batches, description, first, kept};
 use super::validation::{Judge, ValidationMetrics};
-use super::{Dataset, Epoch, Progress, Task, Trained, topic_flags, work_folder};
+use super::{Dataset, Epoch, Progress, Task, Trained, work_folder};
 use crate::error::{Error, Result};
 
 /// A network that is trained here.
@@ -79,11 +79,7 @@ pub fn network<N: TrainableNetwork>(
     let encoder = encode::open(&config.encoder)?;
     let run = Run::<N>::prepare(task, config, &*encoder, device, &work, see)?;
     let trainer = Trainer {
-        seed: run.config.seed,
-        epochs: run.config.epochs,
-        patience: run.config.patience,
-        warm_up: run.config.warm_up,
-        optimiser: run.config.optimiser.clone(),
+        config: &config.trainer,
         device,
         last: work.join("last"),
         out: task.out,
@@ -91,14 +87,8 @@ pub fn network<N: TrainableNetwork>(
     let epochs = trainer.run(&run, see)?;
     // what a stopped run would have needed
     fs::remove_dir_all(&work).map_err(Error::io("remove", &work))?;
-    Ok(Trained {
-        checkpoint: task.out.to_owned(),
-        questions: run.material.learn.len(),
-        left_out: task.train.len() - run.material.learn.len(),
-        valid: run.validate.len(),
-        best: best(&epochs),
-        epochs,
-    })
+    let counts = [run.material.learn.len(), run.validate.len()];
+    Ok(Trained::new(task, counts, epochs))
 }
 
 /// A training with everything that does not change while it learns.
@@ -125,8 +115,10 @@ impl<'a, N: TrainableNetwork> Run<'a, N> {
     ) -> Result<Self> {
         let mut config = config.clone();
         config.sizes = N::for_dim(config.sizes, encoder.dim());
-        let chosen = (&config.neighbourhood, config.valid_questions, config.seed);
-        let material = Dataset::prepare(task, chosen, work, has_positives, see)?;
+        let seed = config.trainer.seed;
+        let chosen = (&config.neighbourhood, config.valid_questions, seed);
+        let usable = |example: &Example<'_>| example.has_positives();
+        let material = Dataset::prepare(task, chosen, work, usable, see)?;
         let examples = &material.examples;
         let asked = encoder.encode_queries(&material.texts())?;
         let total = examples.labels.len();
@@ -134,23 +126,12 @@ impl<'a, N: TrainableNetwork> Run<'a, N> {
             see(Progress::Encoding { done, total });
         })?;
         let relations = relation_texts_to_vectors(encoder, &examples.relations)?;
-        let mut description =
-            Description::of::<N>(config.sizes.clone(), encoder.name(), config.seed);
-        description.data.clone_from(&task.data);
+        let sizes = (config.sizes.clone(), encoder.name(), seed);
+        let mut description = description::<N>(&task.data, sizes, &config, material.learn.len());
         let notes = &mut description.training;
-        notes.insert(
-            NEIGHBOURHOOD.into(),
-            serde_json::to_value(&config.neighbourhood).expect("settings are numbers"),
-        );
-        notes.insert(
-            "config".into(),
-            serde_json::to_value(&config).expect("settings are numbers and texts"),
-        );
+        notes.insert(NEIGHBOURHOOD.into(), json!(config.neighbourhood));
         notes.insert("questions".into(), json!(material.checksum));
-        notes.insert("learned_from".into(), json!(material.learn.len()));
-        if let Some(init) = task.init {
-            notes.insert("init".into(), json!(checkpoint::read_description(init)?));
-        }
+        task.note_init(notes)?;
         Ok(Self {
             validate: Judge::new(material.judged.clone(), config.ks.clone()),
             task,
@@ -174,21 +155,22 @@ impl<N: TrainableNetwork> TrainingTask for Run<'_, N> {
     }
 
     fn first_network(&self) -> Result<N> {
-        let sizes = &self.config.sizes;
-        let Some(init) = self.task.init else {
-            let mut random = Random::stream(self.config.seed, 0);
-            return Ok(N::untrained(sizes.clone(), &mut random, self.device)?);
-        };
-        // the bias as it is while positive triples count more
-        let given: N = begun(init, &self.description, self.device)?;
-        Ok(given.with_lower_bias(-self.config.positive_weight.ln())?)
+        let network = first(self.task.init, &self.description, self.device, N::untrained)?;
+        match self.task.init {
+            // the bias as it is while positive triples count more
+            Some(_) => Ok(network.with_lower_bias(-self.config.positive_weight.ln())?),
+            None => Ok(network),
+        }
     }
 
     fn batches(&self, epoch: u32) -> Vec<Vec<usize>> {
         batches(
             &self.material.learn,
-            (self.config.seed, epoch),
-            (self.config.batch_questions, self.config.batch_triples),
+            (self.config.trainer.seed, epoch),
+            (
+                self.config.trainer.batch_questions,
+                self.config.batch_triples,
+            ),
             |index| self.material.examples.get(index).triples.len(),
         )
     }
@@ -198,10 +180,10 @@ impl<N: TrainableNetwork> TrainingTask for Run<'_, N> {
             .iter()
             .map(|i| self.material.examples.get(*i))
             .collect();
-        let topics: Vec<Vec<bool>> = examples.iter().map(topic_flags).collect();
+        let topics: Vec<Vec<bool>> = examples.iter().map(Example::topic_flags).collect();
         let dim = N::dim(&self.config.sizes);
         let subgraphs: Vec<Subgraph<'_>> = (examples.iter().zip(&topics))
-            .map(|(example, topics)| subgraph(example, topics, &self.questions, dim))
+            .map(|(example, topics)| example.subgraph(topics, &self.questions, dim))
             .collect();
         let (entities, relations) = (
             Table::new(&self.entities, dim)?,
@@ -234,34 +216,9 @@ impl<N: TrainableNetwork> TrainingTask for Run<'_, N> {
         new.is_better_than(old)
     }
 
-    fn keep(&self, network: &N, epochs: &[Epoch]) -> Result<()> {
-        let mut description = self.description.clone();
-        let valid = epochs.last().map(|epoch| &epoch.valid);
-        description.metrics.insert("valid".into(), json!(valid));
-        description.training.insert("epochs".into(), json!(epochs));
+    fn keep(&self, network: &N, epochs: &[Epoch], out: &Path) -> Result<()> {
+        let description = kept(&self.description, epochs);
         let shifted = network.with_lower_bias(self.config.positive_weight.ln())?;
-        checkpoint::save(self.task.out, &description, &shifted, None)?;
-        Ok(())
-    }
-}
-
-/// Whether there is something to learn from an example.
-fn has_positives(example: &Example<'_>) -> bool {
-    example.has_positives()
-}
-
-/// An example as the network takes it.
-pub(super) fn subgraph<'e>(
-    example: &Example<'e>,
-    topics: &'e [bool],
-    questions: &'e [f32],
-    dim: usize,
-) -> Subgraph<'e> {
-    Subgraph {
-        question: &questions[example.question * dim..][..dim],
-        entities: example.entities,
-        topics,
-        relations: example.relations,
-        triples: example.triples,
+        Ok(checkpoint::save(out, &description, &shifted, None)?)
     }
 }

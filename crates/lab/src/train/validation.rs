@@ -9,8 +9,7 @@ use wherefore::model::qr_gat::Table;
 use wherefore::model::scoring::{TripleNetwork, TripleScorer};
 
 use super::examples::{Example, Examples, HEAD, POSITIVE, TAIL};
-use super::topic_flags;
-use super::triples::subgraph;
+use super::trainer::above;
 use crate::error::Result;
 use crate::metrics::recall_at;
 
@@ -31,14 +30,8 @@ pub struct ValidationMetrics {
 impl ValidationMetrics {
     /// Whether a network judged so is to be kept instead of one judged `other`.
     pub(super) fn is_better_than(&self, other: &Self) -> bool {
-        // figures that were read back may differ in their last digit
-        let above = |a: f64, b: f64| a > b + 1e-9;
-        above(self.score, other.score)
-            || !above(other.score, self.score)
-                && above(
-                    self.hit_at_1.unwrap_or_default(),
-                    other.hit_at_1.unwrap_or_default(),
-                )
+        let figures = |of: &Self| [of.score, of.hit_at_1.unwrap_or_default()];
+        above(figures(self), figures(other))
     }
 }
 
@@ -101,8 +94,8 @@ impl Judge {
                     <N::Scorer as TripleScorer>::Scratch::default,
                     |scratch, &index| {
                         let example = examples.get(index);
-                        let topics = topic_flags(&example);
-                        let question = subgraph(&example, &topics, questions, dim);
+                        let topics = example.topic_flags();
+                        let question = example.subgraph(&topics, questions, dim);
                         let scored = scorer.score(&question, &entities, &relations, scratch)?;
                         let first = scored.answers.map(|ends| best_end(&example, ends));
                         Ok((self.recall(&example, scored.triples), first))

@@ -30,6 +30,9 @@ mod session;
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::at_least_one;
+use crate::{Error, Result};
+
 pub use base::Base;
 pub use network::Network;
 pub use prepared::{Asking, Prepared};
@@ -140,6 +143,33 @@ impl Default for Config {
 }
 
 impl Config {
+    /// Refuses sizes of which no network can be made.
+    pub fn check(&self) -> Result<()> {
+        let base = &self.base;
+        at_least_one([
+            ("rank", self.rank),
+            ("bottleneck", self.bottleneck),
+            ("attention", self.attention),
+            ("gate", self.gate),
+            ("base", base.layers.min(base.width).min(base.feed_forward)),
+        ])?;
+        let wrong = |option, given: f32, wanted| Err(Error::option(option, given, wanted));
+        if !(0.0..1.0).contains(&self.dropout) {
+            return wrong("dropout", self.dropout, "at least 0 and below 1");
+        }
+        if !self.alpha.is_finite() {
+            return wrong("alpha", self.alpha, "a number");
+        }
+        if self.soft_prompt > 1024 {
+            return Err(Error::option(
+                "soft_prompt",
+                self.soft_prompt,
+                "at most 1024",
+            ));
+        }
+        Ok(())
+    }
+
     /// Whether this is left out.
     pub fn lacks(&self, what: Ablation) -> bool {
         let both = matches!(what, Ablation::NoSelfAlignment | Ablation::NoGate);

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, HashMap};
 use candle_core::{Device, Tensor, Var};
 
 use super::{Ablation, Aspect, Config};
-use crate::checkpoint::Checkpointable;
+use crate::checkpoint::{Checkpointable, checkpointable};
 use crate::language::local::frozen::Product;
 use crate::tensor::{dropout_mask, product_with_constant, softmax};
-use crate::{Error, Random, Result};
+use crate::{Random, Result};
 
 /// Far below every score.
 const HIDDEN: f64 = 1e9;
@@ -132,10 +132,6 @@ impl Network {
     /// Its sizes.
     pub fn config(&self) -> &Config {
         &self.config
-    }
-
-    fn get(&self, name: &str) -> &Tensor {
-        self.parameters[name].as_tensor()
     }
 
     /// The soft prompt, `[tokens, width]`.
@@ -301,63 +297,7 @@ fn sigmoid(x: &Tensor) -> Result<Tensor> {
     Ok((((x * 0.5)?.tanh()? * 0.5)? + 0.5)?)
 }
 
-impl Checkpointable for Network {
-    const METHOD: &'static str = "amar";
-    type Sizes = Config;
-
-    fn check(config: &Config) -> Result<()> {
-        let bad = |option: &'static str, given: String, wanted: &str| {
-            Err(Error::BadOption {
-                option,
-                given,
-                wanted: wanted.into(),
-            })
-        };
-        let base = &config.base;
-        for (name, size) in [
-            ("rank", config.rank),
-            ("bottleneck", config.bottleneck),
-            ("attention", config.attention),
-            ("gate", config.gate),
-            ("base", base.layers.min(base.width).min(base.feed_forward)),
-        ] {
-            if size == 0 {
-                return bad(name, "0".into(), "at least 1");
-            }
-        }
-        if !(0.0..1.0).contains(&config.dropout) {
-            let given = config.dropout.to_string();
-            return bad("dropout", given, "at least 0 and below 1");
-        }
-        if !config.alpha.is_finite() {
-            return bad("alpha", config.alpha.to_string(), "a number");
-        }
-        if config.soft_prompt > 1024 {
-            return bad(
-                "soft_prompt",
-                config.soft_prompt.to_string(),
-                "at most 1024",
-            );
-        }
-        Ok(())
-    }
-
-    fn dim(config: &Config) -> usize {
-        config.base.width
-    }
-
-    fn shapes(config: &Config) -> Vec<(String, Vec<usize>)> {
-        shapes(config)
-    }
-
-    fn from_parameters(config: Config, parameters: BTreeMap<String, Var>) -> Self {
-        Self { config, parameters }
-    }
-
-    fn parameters(&self) -> &BTreeMap<String, Var> {
-        &self.parameters
-    }
-}
+checkpointable!(Network, "amar", config: Config, base.width);
 
 /// The mean of all numbers, for tests of gradients.
 #[cfg(test)]

@@ -27,6 +27,7 @@ mod score;
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::at_least_one;
 use crate::{Error, Result};
 
 pub use network::Network;
@@ -69,14 +70,10 @@ impl Default for Config {
 impl Config {
     /// Refuses sizes of which no network can be made.
     pub fn check(&self) -> Result<()> {
-        for (option, given) in [("dim", self.dim), ("hidden", self.hidden)] {
-            if given == 0 {
-                return Err(bad(option, given, "at least 1"));
-            }
-        }
+        at_least_one([("dim", self.dim), ("hidden", self.hidden)])?;
         for (option, given) in [("rounds", self.rounds), ("rounds_back", self.rounds_back)] {
             if given > 8 {
-                return Err(bad(option, given, "at most 8"));
+                return Err(Error::option(option, given, "at most 8"));
             }
         }
         Ok(())
@@ -95,13 +92,5 @@ impl Config {
     /// Numbers in `[e ‖ d]`.
     pub(crate) fn node(&self) -> usize {
         self.dim + self.distances()
-    }
-}
-
-fn bad(option: &'static str, given: usize, wanted: &str) -> Error {
-    Error::BadOption {
-        option,
-        given: given.to_string(),
-        wanted: wanted.to_owned(),
     }
 }

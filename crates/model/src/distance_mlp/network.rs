@@ -15,7 +15,7 @@ use candle_core::{Device, Tensor, Var};
 use super::Config;
 use super::encoding::encode;
 use super::score::Scorer;
-use crate::checkpoint::Checkpointable;
+use crate::checkpoint::checkpointable;
 use crate::gnn2r::network::drawn;
 use crate::qr_gat::batch::{Joined, question_rows, relation_rows, used_relations};
 use crate::qr_gat::triples::Readout;
@@ -28,12 +28,6 @@ use crate::{Error, Random, Result};
 pub struct Network {
     config: Config,
     parameters: BTreeMap<String, Var>,
-}
-
-impl Network {
-    fn get(&self, name: &str) -> &Tensor {
-        self.parameters[name].as_tensor()
-    }
 }
 
 fn shapes(config: &Config) -> Vec<(String, Vec<usize>)> {
@@ -159,37 +153,12 @@ impl TripleNetwork for Network {
     }
 }
 
-impl Checkpointable for Network {
-    const METHOD: &'static str = "distance-mlp";
-    type Sizes = Config;
-
-    fn check(sizes: &Config) -> Result<()> {
-        sizes.check()
-    }
-
-    fn dim(sizes: &Config) -> usize {
-        sizes.dim
-    }
-
-    fn shapes(sizes: &Config) -> Vec<(String, Vec<usize>)> {
-        shapes(sizes)
-    }
-
-    fn from_parameters(sizes: Config, parameters: BTreeMap<String, Var>) -> Self {
-        Self {
-            config: sizes,
-            parameters,
-        }
-    }
-
-    fn parameters(&self) -> &BTreeMap<String, Var> {
-        &self.parameters
-    }
-}
+checkpointable!(Network, "distance-mlp", config: Config, dim);
 
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::checkpoint::Checkpointable;
     use crate::qr_gat::{Table, loss};
     use crate::tensor::gradient::worst_error;
 

@@ -8,21 +8,20 @@
 //! s = W_2·ReLU(Q + H[h] + R[r] + T[t])        H = W_1·e + W_1·d as head, T as tail
 //! ```
 
-use std::collections::HashMap;
-
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
+use super::Config;
 use super::encoding::encode;
-use super::{Config, Network};
-use crate::checkpoint::Checkpointable;
-use crate::qr_gat::score::{numbers, width};
-use crate::qr_gat::{Projected, Rows, Scored, Subgraph};
-use crate::scoring::{TripleNetwork, TripleScorer};
+use crate::Result;
+use crate::checkpoint::numbers;
+use crate::qr_gat::{Rows, Subgraph};
+use crate::scoring::{
+    LabelWeights, Scored, TripleNetwork, TripleScorer, add_meetings, check_question,
+};
 use crate::tensor::lanes::relu_layer;
 use crate::tensor::panels::Panels;
 use crate::tensor::{add_to, vectorise};
-use crate::{Error, Result};
 
 /// Rows that one thread takes at a time.
 const ROWS: usize = 64;
@@ -32,8 +31,7 @@ const TRIPLES: usize = 256;
 /// The distance scorer, ready to score the triples of a question.
 pub struct Scorer {
     config: Config,
-    entity: Vec<Panels>,
-    relation: Vec<Panels>,
+    labels: LabelWeights,
     /// W_1's columns of d, as head and as tail: `[2·hidden, distances]`.
     distances: Panels,
     question: Panels,
@@ -55,12 +53,9 @@ pub struct Scratch {
 
 impl Scorer {
     /// Takes over the weights of a network.
-    pub fn new(network: &Network) -> Result<Self> {
+    pub fn new(network: &impl TripleNetwork<Sizes = Config>) -> Result<Self> {
         let config = network.sizes().clone();
-        let mut weights = HashMap::new();
-        for (name, var) in network.parameters() {
-            weights.insert(name.as_str(), numbers(name, var.as_tensor())?);
-        }
+        let weights = numbers(network.parameters())?;
         let Config { dim, .. } = config;
         let w_1 = &weights["w_1"];
         let node = config.node();
@@ -81,8 +76,11 @@ impl Scorer {
             relations.push(meeting("m_r"));
         }
         Ok(Self {
-            entity: vec![part(head, dim), part(tail, dim)],
-            relation: relations,
+            labels: LabelWeights {
+                dim,
+                entity: vec![part(head, dim), part(tail, dim)],
+                relation: relations,
+            },
             distances: Panels::new(&both, d, 0..d),
             question: part(0, dim),
             m_q: config.matching.then(|| meeting("m_q")),
@@ -117,18 +115,8 @@ impl Scorer {
         let hidden = self.config.hidden;
         out.resize(subgraph.relations.len() * hidden, 0.0);
         parts.read(subgraph.relations, 0..hidden, out);
-        let Some(m_q) = &self.m_q else {
-            return;
-        };
-        let mut of_question = vec![0.0; hidden];
-        m_q.of_row(subgraph.question, &mut of_question);
-        let mut meeting = vec![0.0; out.len()];
-        parts.read(subgraph.relations, hidden..2 * hidden, &mut meeting);
-        let rows = out.chunks_exact_mut(hidden);
-        for (out, meeting) in rows.zip(meeting.chunks_exact(hidden)) {
-            for ((out, r), q) in out.iter_mut().zip(meeting).zip(&of_question) {
-                *out += r * q;
-            }
+        if let Some(m_q) = &self.m_q {
+            add_meetings(m_q, subgraph, parts, hidden, out);
         }
     }
 }
@@ -136,22 +124,8 @@ impl Scorer {
 impl TripleScorer for Scorer {
     type Scratch = Scratch;
 
-    fn entity_width(&self) -> usize {
-        self.entity.iter().map(Panels::outputs).sum()
-    }
-
-    fn relation_width(&self) -> usize {
-        self.relation.iter().map(Panels::outputs).sum()
-    }
-
-    fn entity_parts<'a>(&'a self, labels: &'a dyn Rows) -> Result<Projected<'a>> {
-        width("entity vector", labels, self.config.dim)?;
-        Ok(Projected::new(labels, &self.entity))
-    }
-
-    fn relation_parts<'a>(&'a self, labels: &'a dyn Rows) -> Result<Projected<'a>> {
-        width("relation vector", labels, self.config.dim)?;
-        Ok(Projected::new(labels, &self.relation))
+    fn labels(&self) -> &LabelWeights {
+        &self.labels
     }
 
     fn score<'s>(
@@ -161,9 +135,7 @@ impl TripleScorer for Scorer {
         relations: &dyn Rows,
         scratch: &'s mut Scratch,
     ) -> Result<Scored<'s>> {
-        width("row of entity parts", entities, self.entity_width())?;
-        width("row of relation parts", relations, self.relation_width())?;
-        subgraph.check(self.config.dim, entities.len(), relations.len())?;
+        check_question(self, subgraph, entities, relations)?;
         let Scratch {
             d,
             nodes,
@@ -200,16 +172,7 @@ impl TripleScorer for Scorer {
                 logits[output * count + triple] = *logit;
             }
         }
-        if !logits.iter().all(|logit| logit.is_finite()) {
-            return Err(Error::NotFinite {
-                what: "list of scores".into(),
-            });
-        }
-        let (triples, ends) = logits.split_at(count);
-        Ok(Scored {
-            triples,
-            answers: self.config.answers.then(|| ends.split_at(count).into()),
-        })
+        Scored::of(logits, count, self.config.answers)
     }
 }
 
@@ -249,6 +212,7 @@ mod tests {
 
     use super::*;
     use crate::Random;
+    use crate::distance_mlp::Network;
     use crate::distance_mlp::network::tests::numbers as random_numbers;
     use crate::qr_gat::Table;
     use crate::tensor::Device;

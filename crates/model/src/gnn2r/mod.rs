@@ -48,6 +48,7 @@ pub mod sentence;
 use serde::{Deserialize, Serialize};
 
 use crate::distill::Components;
+use crate::error::at_least_one;
 use crate::{Error, Result};
 
 pub use network::{Batch, Network, Pair, margin_loss};
@@ -92,20 +93,11 @@ impl Default for Config {
 impl Config {
     /// Refuses sizes of which no network can be made.
     pub fn check(&self) -> Result<()> {
-        for (option, given) in [
+        at_least_one([
             ("dim", self.dim),
             ("hidden", self.hidden),
             ("layers", self.layers),
-        ] {
-            if given == 0 {
-                return Err(Error::BadOption {
-                    option,
-                    given: "0".into(),
-                    wanted: "at least 1".into(),
-                });
-            }
-        }
-        Ok(())
+        ])
     }
 }
 

@@ -19,7 +19,7 @@ use candle_core::{Device, Tensor, Var};
 use super::encoders::{self, Tokens, mean};
 use super::plan::{Plan, TOPIC};
 use super::{Config, SLOPE, Shape};
-use crate::checkpoint::Checkpointable;
+use crate::checkpoint::checkpointable;
 use crate::encode::TokenStates;
 use crate::tensor::{Segments, gather, leaky_relu, segment_softmax, segment_sum};
 use crate::{Error, Random, Result};
@@ -138,39 +138,9 @@ impl Network {
         let distances = (away.sqr()?.sum_keepdim(1)? + TINY)?.sqrt()?;
         Ok((q, distances))
     }
-
-    fn get(&self, name: &str) -> &Tensor {
-        self.parameters[name].as_tensor()
-    }
 }
 
-impl Checkpointable for Network {
-    const METHOD: &'static str = "gnn2r";
-    type Sizes = Config;
-
-    fn check(sizes: &Config) -> Result<()> {
-        sizes.check()
-    }
-
-    fn dim(sizes: &Config) -> usize {
-        sizes.dim
-    }
-
-    fn shapes(sizes: &Config) -> Vec<(String, Vec<usize>)> {
-        shapes(sizes)
-    }
-
-    fn from_parameters(sizes: Config, parameters: BTreeMap<String, Var>) -> Self {
-        Self {
-            config: sizes,
-            parameters,
-        }
-    }
-
-    fn parameters(&self) -> &BTreeMap<String, Var> {
-        &self.parameters
-    }
-}
+checkpointable!(Network, "gnn2r", config: Config, dim);
 
 fn halves(w: &Tensor, hidden: usize) -> candle_core::Result<[Tensor; 2]> {
     // a card takes no strides between rows

@@ -5,11 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use candle_core::{Device, Var};
 use rayon::prelude::*;
 
 use super::encoders::ORDERS;
-use crate::Result;
 use crate::encode::TokenStates;
 use crate::tensor::gru::{KEPT, advance};
 use crate::tensor::panels::Panels;
@@ -17,16 +15,6 @@ use crate::tensor::{Order, ROWS};
 
 /// The numbers of tensors, by name.
 pub(super) type Values = BTreeMap<String, Vec<f32>>;
-
-/// Reads the tensors of a network.
-pub(super) fn values(parameters: &BTreeMap<String, Var>) -> Result<Values> {
-    let mut values = BTreeMap::new();
-    for (name, var) in parameters {
-        let flat = var.to_device(&Device::Cpu)?.flatten_all()?;
-        values.insert(name.clone(), flat.to_vec1::<f32>()?);
-    }
-    Ok(values)
-}
 
 /// A GRU in one direction.
 pub(super) struct OneWay {
@@ -149,6 +137,8 @@ mod tests {
     use super::super::network::tests::texts;
     use super::*;
     use crate::Random;
+    use crate::checkpoint::numbers;
+    use crate::tensor::Device;
 
     #[test]
     fn texts_side_by_side_are_read_as_with_gradients() {
@@ -159,7 +149,7 @@ mod tests {
         let tokens = Tokens::new(&texts, &Device::Cpu).unwrap();
         let wanted = mean(&encoders::read(&parameters, "t", &tokens, None).unwrap()).unwrap();
         let wanted: Vec<f32> = wanted.flatten_all().unwrap().to_vec1().unwrap();
-        let both = BothWays::new(&values(&parameters).unwrap(), "t", dim, hidden);
+        let both = BothWays::new(&numbers(&parameters).unwrap(), "t", dim, hidden);
         let found = both.read(&texts);
         assert_eq!(found.len(), wanted.len());
         for (a, b) in found.iter().zip(&wanted) {

@@ -5,10 +5,10 @@ use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
 use super::network::Network;
-use super::one_way::{BothWays, values};
+use super::one_way::BothWays;
 use super::plan::{Layer, Plan, TOPIC};
 use super::{Config, SLOPE, Shape};
-use crate::checkpoint::Checkpointable;
+use crate::checkpoint::{Checkpointable, numbers};
 use crate::encode::TokenStates;
 use crate::encode::simd::{exp, sum_by};
 use crate::tensor::gru::tanh;
@@ -145,7 +145,7 @@ impl Reader {
     /// Packs the weights of a network.
     pub fn new(network: Network) -> Result<Self> {
         let config = network.config().clone();
-        let values = values(network.parameters())?;
+        let values = numbers(network.parameters())?;
         let Config { dim, hidden, .. } = config;
         let reading = |name: &str| BothWays::new(&values, name, dim, hidden);
         let left = |w: &[f32]| Panels::new(w, 2 * hidden, 0..hidden);

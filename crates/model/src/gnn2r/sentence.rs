@@ -24,13 +24,14 @@ use serde::{Deserialize, Serialize};
 
 use super::encoders::{self, Tokens, mean};
 use super::network::{Pair, drawn, margin_loss};
-use super::one_way::{BothWays, values};
-use crate::checkpoint::Checkpointable;
+use super::one_way::BothWays;
+use crate::checkpoint::{Checkpointable, checkpointable, numbers};
 use crate::encode::{Embeddings, Encoder, TokenStates};
+use crate::error::at_least_one;
 use crate::tensor::panels::Panels;
 use crate::tensor::{Segments, TINY, gather, unit_rows};
 use crate::tuned::{self, Tuned};
-use crate::{Error, Random, Result};
+use crate::{Random, Result};
 
 /// A network that turns sentences into vectors and can learn to.
 pub trait SentenceNetwork: Checkpointable {
@@ -49,6 +50,13 @@ pub struct Sizes {
     pub dim: usize,
     /// Numbers in a state of the GRU.
     pub hidden: usize,
+}
+
+impl Sizes {
+    /// Refuses sizes of which no network can be made.
+    fn check(&self) -> Result<()> {
+        at_least_one([self.dim, self.hidden].map(|size| ("hidden", size)))
+    }
 }
 
 impl Default for Sizes {
@@ -78,14 +86,14 @@ fn shapes(sizes: &Sizes) -> Vec<(String, Vec<usize>)> {
 impl SentenceReader {
     /// A reader that has learned nothing yet.
     pub fn new(sizes: Sizes, random: &mut Random, device: &Device) -> Result<Self> {
-        Self::check(&sizes)?;
+        sizes.check()?;
         let parameters = drawn(shapes(&sizes), random, device)?;
         parameters[OUT].set(&parameters[OUT].zeros_like()?)?;
         Ok(Self { sizes, parameters })
     }
 
     fn forward(&self, pooled: Embeddings, states: &TokenStates) -> Result<Tensor> {
-        let out = self.parameters[OUT].as_tensor();
+        let out = self.get(OUT);
         let device = out.device();
         let count = pooled.len();
         let pooled = Tensor::from_vec(pooled.into_values(), (count, self.sizes.dim), &Device::Cpu)?;
@@ -104,37 +112,7 @@ impl SentenceNetwork for Tuned {
     }
 }
 
-impl Checkpointable for SentenceReader {
-    const METHOD: &'static str = "gnn2r-sentences";
-    type Sizes = Sizes;
-
-    fn check(sizes: &Sizes) -> Result<()> {
-        match sizes.dim.min(sizes.hidden) {
-            0 => Err(Error::BadOption {
-                option: "hidden",
-                given: "0".into(),
-                wanted: "at least 1".into(),
-            }),
-            _ => Ok(()),
-        }
-    }
-
-    fn dim(sizes: &Sizes) -> usize {
-        sizes.dim
-    }
-
-    fn shapes(sizes: &Sizes) -> Vec<(String, Vec<usize>)> {
-        shapes(sizes)
-    }
-
-    fn from_parameters(sizes: Sizes, parameters: BTreeMap<String, Var>) -> Self {
-        Self { sizes, parameters }
-    }
-
-    fn parameters(&self) -> &BTreeMap<String, Var> {
-        &self.parameters
-    }
-}
+checkpointable!(SentenceReader, "gnn2r-sentences", sizes: Sizes, dim);
 
 impl SentenceNetwork for SentenceReader {
     type Base = Arc<dyn Encoder>;
@@ -156,7 +134,7 @@ impl SentenceEncoder {
     /// Puts a reader on top of the encoder that it was trained with.
     pub fn new(base: Arc<dyn Encoder>, reader: &SentenceReader) -> Result<Self> {
         let Sizes { dim, hidden } = reader.sizes;
-        let values = values(&reader.parameters)?;
+        let values = numbers(&reader.parameters)?;
         Ok(Self {
             read: BothWays::new(&values, NAME, dim, hidden),
             out: Panels::new(&values[OUT], hidden, 0..hidden),

@@ -39,6 +39,7 @@ mod score;
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::at_least_one;
 use crate::{Error, Result};
 
 pub use network::Network;
@@ -46,6 +47,8 @@ pub use score::{Scorer, Scratch};
 
 /// ε under the root of the standard deviation.
 pub(crate) const EPSILON: f32 = 1e-5;
+/// ε of the layer norm.
+const NORM: f32 = crate::qr_gat::EPSILON;
 /// Aggregated numbers for each number of a message: four kinds, three scalers.
 pub(crate) const AGGREGATES: usize = 12;
 
@@ -83,22 +86,13 @@ impl Default for Config {
 impl Config {
     /// Refuses sizes of which no network can be made.
     pub fn check(&self) -> Result<()> {
-        let bad = |option, given: String, wanted: &str| Error::BadOption {
-            option,
-            given,
-            wanted: wanted.into(),
-        };
-        for (option, given) in [
+        at_least_one([
             ("dim", self.dim),
             ("hidden", self.hidden),
             ("layers", self.layers),
-        ] {
-            if given == 0 {
-                return Err(bad(option, "0".into(), "at least 1"));
-            }
-        }
+        ])?;
         if !(self.delta > 0.0 && self.delta.is_finite()) {
-            return Err(bad("delta", self.delta.to_string(), "above 0"));
+            return Err(Error::option("delta", self.delta, "above 0"));
         }
         Ok(())
     }

@@ -18,8 +18,8 @@ use candle_core::{Device, Tensor, Var};
 
 use super::edges::Edges;
 use super::score::Scorer;
-use super::{Config, EPSILON};
-use crate::checkpoint::Checkpointable;
+use super::{Config, EPSILON, NORM};
+use crate::checkpoint::checkpointable;
 use crate::distance_mlp::meet;
 use crate::gnn2r::network::drawn;
 use crate::qr_gat::batch::{Joined, Meetings, question_rows, relation_rows, used_relations};
@@ -30,19 +30,10 @@ use crate::tensor::{
 };
 use crate::{Error, Random, Result};
 
-/// ε of the layer norm.
-pub(super) const NORM: f32 = crate::qr_gat::EPSILON;
-
 /// The entity scorer with its learned tensors.
 pub struct Network {
     config: Config,
     parameters: BTreeMap<String, Var>,
-}
-
-impl Network {
-    fn get(&self, name: &str) -> &Tensor {
-        self.parameters[name].as_tensor()
-    }
 }
 
 fn shapes(config: &Config) -> Vec<(String, Vec<usize>)> {
@@ -244,37 +235,12 @@ impl TripleNetwork for Network {
     }
 }
 
-impl Checkpointable for Network {
-    const METHOD: &'static str = "pna";
-    type Sizes = Config;
-
-    fn check(sizes: &Config) -> Result<()> {
-        sizes.check()
-    }
-
-    fn dim(sizes: &Config) -> usize {
-        sizes.dim
-    }
-
-    fn shapes(sizes: &Config) -> Vec<(String, Vec<usize>)> {
-        shapes(sizes)
-    }
-
-    fn from_parameters(sizes: Config, parameters: BTreeMap<String, Var>) -> Self {
-        Self {
-            config: sizes,
-            parameters,
-        }
-    }
-
-    fn parameters(&self) -> &BTreeMap<String, Var> {
-        &self.parameters
-    }
-}
+checkpointable!(Network, "pna", config: Config, dim);
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::checkpoint::Checkpointable;
     use crate::distance_mlp::tests::{FIRST, SECOND, numbers};
     use crate::qr_gat::{Table, loss};
     use crate::tensor::gradient::worst_error;

@@ -4,27 +4,25 @@
 //! layer. Per question: one product for the messages and one for the updates of each layer, and one
 //! pass over the edges.
 
-use std::collections::HashMap;
-
 use pulp::Arch;
 use rayon::prelude::*;
 
 use super::edges::Edges;
-use super::network::NORM;
-use super::{AGGREGATES, Config, EPSILON, Network};
-use crate::checkpoint::Checkpointable;
-use crate::qr_gat::score::{numbers, width};
-use crate::qr_gat::{Projected, Rows, Scored, Subgraph};
-use crate::scoring::{TripleNetwork, TripleScorer};
+use super::{AGGREGATES, Config, EPSILON, NORM};
+use crate::Result;
+use crate::checkpoint::numbers;
+use crate::qr_gat::{Rows, Subgraph};
+use crate::scoring::{
+    LabelWeights, Scored, TripleNetwork, TripleScorer, add_meetings, check_question,
+};
 use crate::tensor::panels::Panels;
 use crate::tensor::{add_to, vectorise};
-use crate::{Error, Result};
+use crate::vector::sigmoid;
 
 /// The entity scorer, ready to score the triples of a question.
 pub struct Scorer {
     config: Config,
-    entity: Vec<Panels>,
-    relation: Vec<Panels>,
+    labels: LabelWeights,
     question: Panels,
     /// W_0's columns of p with b_0, for other entities and for topics.
     flags: [Vec<f32>; 2],
@@ -55,12 +53,9 @@ pub struct Scratch {
 
 impl Scorer {
     /// Takes over the weights of a network.
-    pub fn new(network: &Network) -> Result<Self> {
+    pub fn new(network: &impl TripleNetwork<Sizes = Config>) -> Result<Self> {
         let config = network.sizes().clone();
-        let mut weights = HashMap::new();
-        for (name, var) in network.parameters() {
-            weights.insert(name.clone(), numbers(name, var.as_tensor())?);
-        }
+        let weights = numbers(network.parameters())?;
         let Config { dim, hidden, .. } = config;
         let w_0 = &weights["w_0"];
         let columns = 2 * dim + 2;
@@ -95,8 +90,11 @@ impl Scorer {
             relation.push(Panels::new(&vec![0.0; dim], dim, 0..dim));
         }
         Ok(Self {
-            entity: vec![Panels::new(w_0, columns, 0..dim)],
-            relation,
+            labels: LabelWeights {
+                dim,
+                entity: vec![Panels::new(w_0, columns, 0..dim)],
+                relation,
+            },
             question: Panels::new(w_0, columns, dim..2 * dim),
             flags: [flag(2 * dim), flag(2 * dim + 1)],
             layers,
@@ -136,20 +134,7 @@ impl Scorer {
         let from = 2 * index * hidden;
         out.resize(subgraph.relations.len() * hidden, 0.0);
         parts.read(subgraph.relations, from..from + hidden, out);
-        let mut meeting = vec![0.0; out.len()];
-        parts.read(
-            subgraph.relations,
-            from + hidden..from + 2 * hidden,
-            &mut meeting,
-        );
-        let mut of_question = vec![0.0; hidden];
-        m_q.of_row(subgraph.question, &mut of_question);
-        let rows = out.chunks_exact_mut(hidden);
-        for (out, meeting) in rows.zip(meeting.chunks_exact(hidden)) {
-            for ((out, r), q) in out.iter_mut().zip(meeting).zip(&of_question) {
-                *out += r * q;
-            }
-        }
+        add_meetings(m_q, subgraph, parts, from + hidden, out);
     }
 
     /// `[h ‖ A]` of every entity.
@@ -263,29 +248,11 @@ fn starts(hearers: &[u32], nodes: usize) -> Vec<u32> {
     starts
 }
 
-fn sigmoid(x: f32) -> f32 {
-    1.0 / (1.0 + (-x).exp())
-}
-
 impl TripleScorer for Scorer {
     type Scratch = Scratch;
 
-    fn entity_width(&self) -> usize {
-        self.entity.iter().map(Panels::outputs).sum()
-    }
-
-    fn relation_width(&self) -> usize {
-        self.relation.iter().map(Panels::outputs).sum()
-    }
-
-    fn entity_parts<'a>(&'a self, labels: &'a dyn Rows) -> Result<Projected<'a>> {
-        width("entity vector", labels, self.config.dim)?;
-        Ok(Projected::new(labels, &self.entity))
-    }
-
-    fn relation_parts<'a>(&'a self, labels: &'a dyn Rows) -> Result<Projected<'a>> {
-        width("relation vector", labels, self.config.dim)?;
-        Ok(Projected::new(labels, &self.relation))
+    fn labels(&self) -> &LabelWeights {
+        &self.labels
     }
 
     fn score<'s>(
@@ -295,9 +262,7 @@ impl TripleScorer for Scorer {
         relations: &dyn Rows,
         scratch: &'s mut Scratch,
     ) -> Result<Scored<'s>> {
-        width("row of entity parts", entities, self.entity_width())?;
-        width("row of relation parts", relations, self.relation_width())?;
-        subgraph.check(self.config.dim, entities.len(), relations.len())?;
+        check_question(self, subgraph, entities, relations)?;
         let hidden = self.config.hidden;
         let nodes = subgraph.entities.len();
         let edges = Edges::new(subgraph.triples, self.config.relations);
@@ -349,16 +314,7 @@ impl TripleScorer for Scorer {
                 logits.extend(subgraph.triples.iter().map(|t| answers[t[end] as usize]));
             }
         }
-        if !logits.iter().all(|logit| logit.is_finite()) {
-            return Err(Error::NotFinite {
-                what: "list of scores".into(),
-            });
-        }
-        let (triples, ends) = logits.split_at(count);
-        Ok(Scored {
-            triples,
-            answers: self.config.answers.then(|| ends.split_at(count).into()),
-        })
+        Scored::of(logits, count, self.config.answers)
     }
 }
 
@@ -380,6 +336,7 @@ mod tests {
     use super::*;
     use crate::Random;
     use crate::distance_mlp::tests::numbers as random_numbers;
+    use crate::pna::Network;
     use crate::qr_gat::Table;
     use crate::tensor::Device;
 

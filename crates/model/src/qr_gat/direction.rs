@@ -1,6 +1,6 @@
 //! One question through one direction of the network: its layers, then its products for the triples.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use pulp::{Arch, Simd, WithSimd};
@@ -58,7 +58,7 @@ impl Stack {
     /// Takes this direction's tensors, and adds what it needs of labels to `entity` and `relation`.
     pub(super) fn new(
         config: &Config,
-        weights: &HashMap<String, Vec<f32>>,
+        weights: &BTreeMap<String, Vec<f32>>,
         direction: Direction,
         [head, tail]: [Panels; 2],
         entity: &mut Vec<Panels>,

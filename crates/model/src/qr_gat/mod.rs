@@ -73,11 +73,12 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::at_least_one;
 use crate::{Error, Result};
 
 pub use batch::Batch;
 pub use network::{Network, balance, loss};
-pub use score::{Scored, Scorer, Scratch};
+pub use score::{Scorer, Scratch};
 pub use statics::{Projected, Rows, Table};
 
 /// Slope of the leaky ReLU for negative numbers: that of Veličković et al., "Graph Attention
@@ -143,23 +144,22 @@ pub enum Ablation {
 impl Config {
     /// Refuses sizes of which no network can be made.
     pub fn check(&self) -> Result<()> {
-        let sizes = [
+        at_least_one([
             ("dim", self.dim),
             ("hidden", self.hidden),
             ("layers", self.layers),
             ("heads", self.heads),
-        ];
-        for (option, given) in sizes {
-            if given == 0 {
-                return Err(bad(option, given, "at least 1"));
-            }
-        }
+        ])?;
         if !self.hidden.is_multiple_of(self.heads) {
             let wanted = format!("a divisor of hidden, which is {}", self.hidden);
-            return Err(bad("heads", self.heads, &wanted));
+            return Err(Error::option("heads", self.heads, wanted));
         }
         if !(0.0..1.0).contains(&self.dropout) {
-            return Err(bad("dropout", self.dropout, "at least 0 and below 1"));
+            return Err(Error::option(
+                "dropout",
+                self.dropout,
+                "at least 0 and below 1",
+            ));
         }
         Ok(())
     }
@@ -192,14 +192,6 @@ impl Config {
     /// Columns of q in W_1.
     pub(crate) fn query_score(&self) -> usize {
         self.dim * usize::from(self.keeps(Ablation::NoQueryScore))
-    }
-}
-
-fn bad(option: &'static str, given: impl ToString, wanted: &str) -> Error {
-    Error::BadOption {
-        option,
-        given: given.to_string(),
-        wanted: wanted.to_owned(),
     }
 }
 

@@ -10,10 +10,11 @@ use candle_core::{Device, Tensor, Var};
 use super::attention::attention;
 use super::batch::{Batch, Edges};
 use super::parameters::{Direction, initial, name, shapes};
+use super::score::Scorer;
 use super::triples::Readout;
-use super::{Ablation, Config, EPSILON};
-use crate::checkpoint::Checkpointable;
-use crate::scoring::lowered;
+use super::{Ablation, Config, EPSILON, Rows, Subgraph};
+use crate::checkpoint::checkpointable;
+use crate::scoring::{TripleNetwork, lowered};
 use crate::tensor::{dropout, layer_norm, product_with_constant};
 use crate::{Error, Random, Result};
 
@@ -33,11 +34,6 @@ impl Network {
         })
     }
 
-    /// Name and shape of every tensor of a network of these sizes.
-    pub fn shapes(config: &Config) -> Vec<(String, Vec<usize>)> {
-        shapes(config)
-    }
-
     /// Its sizes.
     pub fn config(&self) -> &Config {
         &self.config
@@ -46,19 +42,6 @@ impl Network {
     /// Where its tensors are.
     pub fn device(&self) -> &Device {
         self.parameters["b_1"].device()
-    }
-
-    /// What it learns, by name.
-    pub fn parameters(&self) -> &BTreeMap<String, Var> {
-        &self.parameters
-    }
-
-    /// A copy whose logits are all lower by `by`.
-    pub fn with_lower_bias(&self, by: f32) -> Result<Self> {
-        Ok(Self {
-            config: self.config.clone(),
-            parameters: lowered(&self.parameters, "b_2", by)?,
-        })
     }
 
     /// The logits of every triple of the batch, `[triples, outputs]`. With a generator the initial states go
@@ -178,12 +161,6 @@ impl Network {
         let of_question = product_with_constant(q, &roles.narrow(1, dim, dim)?)?;
         Tensor::cat(&[e, p, of_question.t()?], 1)
     }
-
-    fn get(&self, name: &str) -> &Tensor {
-        self.parameters
-            .get(name)
-            .expect("a network has every tensor of its shapes")
-    }
 }
 
 /// Weighted binary cross-entropy of logits against labels, in the order of their numbers:
@@ -225,39 +202,56 @@ pub fn balance(labels: &[bool], cap: f32) -> f32 {
     }
 }
 
-impl Checkpointable for Network {
-    const METHOD: &'static str = "qr-gat";
-    type Sizes = Config;
+impl TripleNetwork for Network {
+    type Scorer = Scorer;
 
-    fn check(sizes: &Config) -> Result<()> {
-        sizes.check()
+    fn untrained(sizes: Config, random: &mut Random, device: &Device) -> Result<Self> {
+        Self::new(sizes, random, device)
     }
 
-    fn dim(sizes: &Config) -> usize {
-        sizes.dim
+    fn sizes(&self) -> &Config {
+        &self.config
     }
 
-    fn shapes(sizes: &Config) -> Vec<(String, Vec<usize>)> {
-        shapes(sizes)
+    fn for_dim(sizes: Config, dim: usize) -> Config {
+        Config { dim, ..sizes }
     }
 
-    fn from_parameters(sizes: Config, parameters: BTreeMap<String, Var>) -> Self {
-        Self {
-            config: sizes,
-            parameters,
-        }
+    fn tells_answers(sizes: &Config) -> bool {
+        sizes.answers
     }
 
-    fn parameters(&self) -> &BTreeMap<String, Var> {
-        &self.parameters
+    fn logits(
+        &self,
+        subgraphs: &[Subgraph<'_>],
+        [entities, relations]: [&dyn Rows; 2],
+        training: Option<&mut Random>,
+        device: &Device,
+    ) -> Result<Tensor> {
+        let batch = Batch::new(&self.config, subgraphs, entities, relations, device)?;
+        self.forward(&batch, training)
+    }
+
+    fn with_lower_bias(&self, by: f32) -> Result<Self> {
+        Ok(Self {
+            config: self.config.clone(),
+            parameters: lowered(&self.parameters, "b_2", by)?,
+        })
+    }
+
+    fn scorer(&self) -> Result<Scorer> {
+        Scorer::new(self)
     }
 }
+
+checkpointable!(Network, "qr-gat", config: Config, dim);
 
 #[cfg(test)]
 pub(super) mod tests {
     use std::collections::HashMap;
 
     use super::*;
+    use crate::checkpoint::Checkpointable;
     use crate::qr_gat::{Subgraph, Table};
     use crate::tensor::gradient::worst_error;
 

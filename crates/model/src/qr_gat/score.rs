@@ -1,7 +1,7 @@
 //! The network as it answers: no gradients, and only what depends on the question.
 //!
-//! Once per graph and checkpoint, for every entity and relation ([`Scorer::entity_parts`],
-//! [`Scorer::relation_parts`], kept in a [`Table`](super::Table)):
+//! Once per graph and checkpoint, for every entity and relation ([`TripleScorer::entity_parts`],
+//! [`TripleScorer::relation_parts`], kept in a [`Table`](super::Table)):
 //!
 //! ```text
 //! entity    W_s·e →, W_t·e →, W_s·e ←, W_t·e ←                of the first layer
@@ -13,21 +13,21 @@
 //! over the triples. The two directions run side by side, and their rows are shared out to all
 //! threads.
 
-use std::collections::HashMap;
-
-use candle_core::Tensor;
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
 use super::direction::{Question, Stack, Way, resize};
-use super::network::Network;
 use super::parameters::Direction;
 use super::plan::Grouped;
-use super::{Ablation, Config, Projected, Rows, Subgraph};
+use super::{Ablation, Config, Rows, Subgraph};
+use crate::Result;
+use crate::checkpoint::numbers;
+use crate::scoring::{
+    LabelWeights, Scored, TripleNetwork, TripleScorer, add_meetings, check_question,
+};
 use crate::tensor::add_to;
 use crate::tensor::lanes::relu_layer;
 use crate::tensor::panels::Panels;
-use crate::{Error, Result};
 
 /// Triples that one thread takes at a time.
 const TRIPLES: usize = 128;
@@ -36,6 +36,7 @@ const TRIPLES: usize = 128;
 ///
 /// ```
 /// use wherefore_model::qr_gat::{Config, Network, Scorer, Scratch, Subgraph, Table};
+/// use wherefore_model::scoring::TripleScorer;
 /// use wherefore_model::{Random, tensor::Device};
 ///
 /// let config = Config { dim: 2, hidden: 4, heads: 2, ..Config::default() };
@@ -62,8 +63,7 @@ const TRIPLES: usize = 128;
 /// ```
 pub struct Scorer {
     config: Config,
-    entity: Vec<Panels>,
-    relation: Vec<Panels>,
+    labels: LabelWeights,
     forward: Stack,
     backward: Stack,
     /// q's part of W_1; none with `no-query-score`.
@@ -73,15 +73,6 @@ pub struct Scorer {
     b_1: Vec<f32>,
     w_2: Vec<f32>, // [outputs, hidden]
     b_2: Vec<f32>,
-}
-
-/// The logits of a question's triples, in their order.
-#[derive(Clone, Copy, Debug)]
-pub struct Scored<'s> {
-    /// That the triple lies on a path to an answer.
-    pub triples: &'s [f32],
-    /// That its head and that its tail are answers; none where the network does not tell.
-    pub answers: Option<[&'s [f32]; 2]>,
 }
 
 /// Room for one question at a time, kept from one to the next.
@@ -98,12 +89,9 @@ pub struct Scratch {
 
 impl Scorer {
     /// Takes over the weights of a network.
-    pub fn new(network: &Network) -> Result<Self> {
-        let config = network.config().clone();
-        let mut weights = HashMap::new();
-        for (name, var) in network.parameters() {
-            weights.insert(name.clone(), numbers(name, var.as_tensor())?);
-        }
+    pub fn new(network: &impl TripleNetwork<Sizes = Config>) -> Result<Self> {
+        let config = network.sizes().clone();
+        let weights = numbers(network.parameters())?;
         let hidden = config.hidden;
         let w_1 = &weights["w_1"];
         let width = w_1.len() / hidden;
@@ -139,8 +127,11 @@ impl Scorer {
         }
         Ok(Self {
             m_q: config.meets().then(|| meeting("m_q")),
-            entity,
-            relation,
+            labels: LabelWeights {
+                dim: config.dim,
+                entity,
+                relation,
+            },
             forward,
             backward,
             w_1: config
@@ -158,44 +149,62 @@ impl Scorer {
         &self.config
     }
 
-    /// Numbers in a row of entity parts.
-    pub fn entity_width(&self) -> usize {
-        self.entity.iter().map(Panels::outputs).sum()
+    /// `W_1·r`, and what question and relation make together, of every relation.
+    fn relations(&self, subgraph: &Subgraph<'_>, parts: &dyn Rows, out: &mut Vec<f32>) {
+        let hidden = self.config.hidden;
+        let mut end = self.relation_width();
+        resize(out, subgraph.relations.len() * hidden);
+        end -= hidden * usize::from(self.m_q.is_some());
+        parts.read(subgraph.relations, end - hidden..end, out);
+        if let Some(m_q) = &self.m_q {
+            add_meetings(m_q, subgraph, parts, end, out);
+        }
     }
 
-    /// Numbers in a row of relation parts.
-    pub fn relation_width(&self) -> usize {
-        self.relation.iter().map(Panels::outputs).sum()
+    /// `W_2·ReLU(…) + b_2` of every triple, in the order of their heads.
+    fn triples(
+        &self,
+        edges: &Grouped,
+        [forward, backward]: [&Way; 2],
+        of_question: &[f32],
+        of_relation: &[f32],
+        logits: &mut Vec<f32>,
+    ) {
+        resize(logits, edges.triple.len() * self.b_2.len());
+        let arch = Arch::new();
+        logits
+            .par_chunks_mut(TRIPLES * self.b_2.len())
+            .enumerate()
+            .for_each(|(block, logits)| {
+                arch.dispatch(Triples {
+                    scorer: self,
+                    edges,
+                    forward,
+                    backward,
+                    of_question,
+                    of_relation,
+                    first: block * TRIPLES,
+                    logits,
+                });
+            });
+    }
+}
+
+impl TripleScorer for Scorer {
+    type Scratch = Scratch;
+
+    fn labels(&self) -> &LabelWeights {
+        &self.labels
     }
 
-    /// The parts of entities with these label vectors.
-    pub fn entity_parts<'a>(&'a self, labels: &'a dyn Rows) -> Result<Projected<'a>> {
-        self.labels("entity vector", labels)?;
-        Ok(Projected::new(labels, &self.entity))
-    }
-
-    /// The parts of relations with these label vectors.
-    pub fn relation_parts<'a>(&'a self, labels: &'a dyn Rows) -> Result<Projected<'a>> {
-        self.labels("relation vector", labels)?;
-        Ok(Projected::new(labels, &self.relation))
-    }
-
-    fn labels(&self, what: &'static str, labels: &dyn Rows) -> Result<()> {
-        width(what, labels, self.config.dim)
-    }
-
-    /// The logits of every triple, in their order. `entities` and `relations` are the parts of the
-    /// whole graph, of which the subgraph names rows.
-    pub fn score<'s>(
+    fn score<'s>(
         &self,
         subgraph: &Subgraph<'_>,
         entities: &dyn Rows,
         relations: &dyn Rows,
         scratch: &'s mut Scratch,
     ) -> Result<Scored<'s>> {
-        width("row of entity parts", entities, self.entity_width())?;
-        width("row of relation parts", relations, self.relation_width())?;
-        subgraph.check(self.config.dim, entities.len(), relations.len())?;
+        check_question(self, subgraph, entities, relations)?;
         let Scratch {
             forward,
             backward,
@@ -246,67 +255,7 @@ impl Scorer {
                 logits[output * count + *triple as usize] = *logit;
             }
         }
-        if !logits.iter().all(|logit| logit.is_finite()) {
-            return Err(Error::NotFinite {
-                what: "list of scores".into(),
-            });
-        }
-        let (triples, ends) = logits.split_at(count);
-        Ok(Scored {
-            triples,
-            answers: self.config.answers.then(|| ends.split_at(count).into()),
-        })
-    }
-
-    /// `W_1·r`, and what question and relation make together, of every relation.
-    fn relations(&self, subgraph: &Subgraph<'_>, parts: &dyn Rows, out: &mut Vec<f32>) {
-        let hidden = self.config.hidden;
-        let mut end = self.relation_width();
-        resize(out, subgraph.relations.len() * hidden);
-        let Some(m_q) = &self.m_q else {
-            parts.read(subgraph.relations, end - hidden..end, out);
-            return;
-        };
-        let mut of_question = vec![0.0; hidden];
-        m_q.of_row(subgraph.question, &mut of_question);
-        let mut meeting = vec![0.0; out.len()];
-        parts.read(subgraph.relations, end - hidden..end, &mut meeting);
-        end -= hidden;
-        parts.read(subgraph.relations, end - hidden..end, out);
-        let rows = out.chunks_exact_mut(hidden);
-        for (out, meeting) in rows.zip(meeting.chunks_exact(hidden)) {
-            for ((out, r), q) in out.iter_mut().zip(meeting).zip(&of_question) {
-                *out += r * q;
-            }
-        }
-    }
-
-    /// `W_2·ReLU(…) + b_2` of every triple, in the order of their heads.
-    fn triples(
-        &self,
-        edges: &Grouped,
-        [forward, backward]: [&Way; 2],
-        of_question: &[f32],
-        of_relation: &[f32],
-        logits: &mut Vec<f32>,
-    ) {
-        resize(logits, edges.triple.len() * self.b_2.len());
-        let arch = Arch::new();
-        logits
-            .par_chunks_mut(TRIPLES * self.b_2.len())
-            .enumerate()
-            .for_each(|(block, logits)| {
-                arch.dispatch(Triples {
-                    scorer: self,
-                    edges,
-                    forward,
-                    backward,
-                    of_question,
-                    of_relation,
-                    first: block * TRIPLES,
-                    logits,
-                });
-            });
+        Scored::of(logits, count, self.config.answers)
     }
 }
 
@@ -352,33 +301,12 @@ impl WithSimd for Triples<'_> {
     }
 }
 
-pub(crate) fn width(what: &'static str, rows: &dyn Rows, wanted: usize) -> Result<()> {
-    match rows.width() == wanted {
-        true => Ok(()),
-        false => Err(Error::Dimension {
-            what,
-            wanted,
-            given: rows.width(),
-        }),
-    }
-}
-
-pub(crate) fn numbers(name: &str, tensor: &Tensor) -> Result<Vec<f32>> {
-    let values = tensor.flatten_all()?.to_vec1::<f32>()?;
-    if values.iter().all(|x| x.is_finite()) {
-        return Ok(values);
-    }
-    Err(Error::NotFinite {
-        what: format!("tensor `{name}`"),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::Random;
     use crate::qr_gat::network::tests::{network, numbers as random_numbers};
-    use crate::qr_gat::{Batch, Table};
+    use crate::qr_gat::{Batch, Network, Table};
     use crate::tensor::Device;
     use proptest::prelude::*;
 

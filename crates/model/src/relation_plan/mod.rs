@@ -28,7 +28,8 @@ mod planner;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Result};
+use crate::Result;
+use crate::error::at_least_one;
 
 pub use network::{Item, Network, Tokens};
 pub use planner::{Decision, Planner, Reading, State, Vocabulary};
@@ -58,20 +59,11 @@ impl Default for Config {
 impl Config {
     /// Refuses sizes of which no network can be made.
     pub fn check(&self) -> Result<()> {
-        for (option, given) in [
+        at_least_one([
             ("dim", self.dim),
             ("hidden", self.hidden),
             ("reach", self.reach),
-        ] {
-            if given == 0 {
-                return Err(Error::BadOption {
-                    option,
-                    given: "0".into(),
-                    wanted: "at least 1".into(),
-                });
-            }
-        }
-        Ok(())
+        ])
     }
 
     /// The row of P for a token so far behind the topic (before it, if negative).

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use candle_core::{Device, Tensor, Var};
 
 use super::Config;
-use crate::checkpoint::Checkpointable;
+use crate::checkpoint::checkpointable;
 use crate::gnn2r::network::drawn;
 use crate::qr_gat::Rows;
 use crate::tensor::{
@@ -72,10 +72,6 @@ impl Network {
     /// Its sizes.
     pub fn config(&self) -> &Config {
         &self.config
-    }
-
-    fn get(&self, name: &str) -> &Tensor {
-        self.parameters[name].as_tensor()
     }
 
     /// `w·x + b` of every row.
@@ -309,37 +305,12 @@ fn shapes(config: &Config) -> Vec<(String, Vec<usize>)> {
     all
 }
 
-impl Checkpointable for Network {
-    const METHOD: &'static str = "relation-plan";
-    type Sizes = Config;
-
-    fn check(sizes: &Config) -> Result<()> {
-        sizes.check()
-    }
-
-    fn dim(sizes: &Config) -> usize {
-        sizes.dim
-    }
-
-    fn shapes(sizes: &Config) -> Vec<(String, Vec<usize>)> {
-        shapes(sizes)
-    }
-
-    fn from_parameters(sizes: Config, parameters: BTreeMap<String, Var>) -> Self {
-        Self {
-            config: sizes,
-            parameters,
-        }
-    }
-
-    fn parameters(&self) -> &BTreeMap<String, Var> {
-        &self.parameters
-    }
-}
+checkpointable!(Network, "relation-plan", config: Config, dim);
 
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use crate::checkpoint::Checkpointable;
     use crate::distance_mlp::tests::numbers;
     use crate::qr_gat::Table;
     use crate::tensor::gradient::worst_error;

@@ -4,10 +4,11 @@ use std::collections::HashMap;
 
 use super::network::Tokens;
 use super::{Config, Network};
-use crate::checkpoint::Checkpointable;
+use crate::checkpoint::{Checkpointable, numbers};
 use crate::qr_gat::Rows;
-use crate::qr_gat::score::numbers;
+use crate::scoring::check_width;
 use crate::tensor::panels::Panels;
+use crate::vector::{dot, softmax};
 use crate::{Error, Result};
 
 /// The path writer, ready to answer.
@@ -58,10 +59,7 @@ impl Planner {
     /// Takes over the weights of a network.
     pub fn new(network: &Network) -> Result<Self> {
         let config = network.config().clone();
-        let mut weights = HashMap::new();
-        for (name, var) in network.parameters() {
-            weights.insert(name.as_str(), numbers(name, var.as_tensor())?);
-        }
+        let weights = numbers(network.parameters())?;
         let Config { dim, hidden, .. } = config;
         let panels = |name: &str, width: usize| Panels::new(&weights[name], width, 0..width);
         let squares = ["w_l", "w_c", "w_r", "w_s", "w_a"];
@@ -90,7 +88,7 @@ impl Planner {
     /// Relations with these label vectors.
     pub fn vocabulary(&self, labels: &dyn Rows) -> Result<Vocabulary> {
         let Config { dim, hidden, .. } = self.config;
-        crate::qr_gat::score::width("relation vector", labels, dim)?;
+        check_width("relation vector", labels, dim)?;
         let count = labels.len();
         let mut r = vec![0.0; count * dim];
         let all: Vec<u32> = (0..count as u32).collect();
@@ -250,27 +248,6 @@ impl Vocabulary {
         let row = relation as usize + usize::from(!along) * relations;
         &self.v[row * self.hidden..][..self.hidden]
     }
-}
-
-fn dot(a: &[f32], b: &[f32]) -> f32 {
-    // eight sums side by side, so that the compiler can use wide registers
-    let mut sums = [0.0f32; 8];
-    let (a8, b8) = (a.chunks_exact(8), b.chunks_exact(8));
-    let rest = a8.remainder().iter().zip(b8.remainder());
-    let rest: f32 = rest.map(|(x, y)| x * y).sum();
-    for (x, y) in a8.zip(b8) {
-        for i in 0..8 {
-            sums[i] += x[i] * y[i];
-        }
-    }
-    rest + sums.iter().sum::<f32>()
-}
-
-fn softmax(x: &mut [f32]) {
-    let max = x.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    x.iter_mut().for_each(|x| *x = (*x - max).exp());
-    let sum: f32 = x.iter().sum();
-    x.iter_mut().for_each(|x| *x /= sum);
 }
 
 #[cfg(test)]

@@ -28,10 +28,11 @@ use candle_core::{D, Device, Tensor, Var};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use crate::checkpoint::Checkpointable;
+use crate::checkpoint::{Checkpointable, checkpointable};
 use crate::encode::Embeddings;
+use crate::error::at_least_one;
 use crate::tensor::{Segments, gather, segment_sum};
-use crate::{Error, Random, Result};
+use crate::{Random, Result};
 
 pub use tuned::TunedMatcher;
 
@@ -50,6 +51,14 @@ pub struct Sizes {
     pub buckets: usize,
     /// Whether the encoder was fine-tuned, and lies with the checkpoint.
     pub tuned: bool,
+}
+
+impl Sizes {
+    /// Refuses sizes of which no network can be made.
+    fn check(&self) -> Result<()> {
+        let sizes = [self.dim, self.width, self.buckets];
+        at_least_one(sizes.map(|size| ("width", size)))
+    }
 }
 
 impl Default for Sizes {
@@ -128,7 +137,7 @@ fn shapes(sizes: &Sizes) -> Vec<(String, Vec<usize>)> {
 impl RelationMatcher {
     /// Towers that have learned nothing yet.
     pub fn new(sizes: Sizes, random: &mut Random, device: &Device) -> Result<Self> {
-        Self::check(&sizes)?;
+        sizes.check()?;
         let (width, dim) = (sizes.width, sizes.dim);
         let spread = (1.0 / width as f32).sqrt();
         let drawn: Vec<f32> = (0..width * dim).map(|_| random.normal() * spread).collect();
@@ -152,13 +161,13 @@ impl RelationMatcher {
     }
 
     fn tower(&self, [encoder, table]: [&str; 2], texts: &Featured) -> Result<Tensor> {
-        let table = self.parameters[table].as_tensor();
+        let table = self.get(table);
         let device = table.device();
         let count = texts.features.len();
         let rows = texts.rows.values().to_vec();
         let rows =
             Tensor::from_vec(rows, (count, self.sizes.dim), &Device::Cpu)?.to_device(device)?;
-        let encoded = rows.matmul(&self.parameters[encoder].as_tensor().t()?)?;
+        let encoded = rows.matmul(&self.get(encoder).t()?)?;
         let (mut ids, mut of, mut scales) = (Vec::new(), Vec::new(), Vec::new());
         for (text, features) in (0u32..).zip(&texts.features) {
             let scale = 1.0 / (features.len().max(1) as f32).sqrt();
@@ -192,7 +201,7 @@ impl RelationMatcher {
     /// Scores, `[questions, relations]`.
     pub fn scores(&self, questions: &Tensor, relations: &Tensor, near: &Near) -> Result<Tensor> {
         let scores = questions.matmul(&relations.t()?)?;
-        with_near(scores, self.parameters[NEAR].as_tensor(), near)
+        with_near(scores, self.get(NEAR), near)
     }
 }
 
@@ -233,37 +242,7 @@ pub fn loss(scores: &Tensor, gold: &[Vec<u32>]) -> Result<Tensor> {
     Ok((told * (-1.0 / rows.max(1) as f64))?)
 }
 
-impl Checkpointable for RelationMatcher {
-    const METHOD: &'static str = "relations";
-    type Sizes = Sizes;
-
-    fn check(sizes: &Sizes) -> Result<()> {
-        match sizes.dim.min(sizes.width).min(sizes.buckets) {
-            0 => Err(Error::BadOption {
-                option: "width",
-                given: "0".into(),
-                wanted: "at least 1".into(),
-            }),
-            _ => Ok(()),
-        }
-    }
-
-    fn dim(sizes: &Sizes) -> usize {
-        sizes.dim
-    }
-
-    fn shapes(sizes: &Sizes) -> Vec<(String, Vec<usize>)> {
-        shapes(sizes)
-    }
-
-    fn from_parameters(sizes: Sizes, parameters: BTreeMap<String, Var>) -> Self {
-        Self { sizes, parameters }
-    }
-
-    fn parameters(&self) -> &BTreeMap<String, Var> {
-        &self.parameters
-    }
-}
+checkpointable!(RelationMatcher, "relations", sizes: Sizes, dim);
 
 #[cfg(test)]
 mod tests {

@@ -27,10 +27,13 @@ use super::dot::to_f16;
 use super::hnsw::{self, NONE, Rows};
 use super::labels::Labels;
 use super::manifest::{
-    EncoderMark, FORMAT, Manifest, bytes_in, folder_of, map, told, write_aside, write_sums,
+    EncoderMark, FORMAT, HnswMark, Manifest, bytes_in, folder_of, map, told, write_aside,
+    write_sums,
 };
+use super::options::IndexOptions;
+use super::part::Part;
+use super::report::{IndexProgress, IndexStep, PartReport};
 use super::sort::{IN_MEMORY, Sorter};
-use super::{IndexOptions, IndexProgress, IndexStep, Part, PartReport};
 use crate::error::{Error, Result};
 
 /// Texts that are hashed at a time.
@@ -380,7 +383,7 @@ impl Build<'_> {
         Ok(texts.len() as u64)
     }
 
-    fn link(&self, aside: &Path, vectors: u64) -> Result<Option<hnsw::HnswMark>> {
+    fn link(&self, aside: &Path, vectors: u64) -> Result<Option<HnswMark>> {
         let dim = self.mark.dim;
         let numbers = vectors * dim as u64;
         if numbers <= self.options.scanned {

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 use wherefore_graph::{Adjacency, EntityId, Graph, RelationId, Store, Triple};
 
-use super::Part;
+use super::part::Part;
 use crate::error::Result;
 use crate::words::{beginning, opened};
 

@@ -14,8 +14,7 @@ use wherefore_graph::{FileInfo, Mapped, Store, Sums, Verified};
 use wherefore_model::Encoder;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::hnsw::HnswMark;
-use super::{FOLDER, Part, command};
+use super::part::{FOLDER, Part, command};
 use crate::error::{Error, Result};
 
 /// The format that this version reads and writes.
@@ -65,6 +64,20 @@ impl EncoderMark {
         };
         format!("`{}` of {} numbers{version}", self.name, self.dim)
     }
+}
+
+/// What the manifest says of the links.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct HnswMark {
+    pub(crate) links: usize,
+    pub(crate) ef_search: usize,
+    /// Where searches begin, and its layer.
+    pub(crate) entry: u32,
+    pub(crate) top: usize,
+    /// Vectors above layer 0, and their rows of links.
+    pub(crate) upper_nodes: u64,
+    pub(crate) upper_rows: u64,
 }
 
 /// What a part of an index says of itself.

@@ -19,15 +19,17 @@ mod dot;
 mod hnsw;
 mod labels;
 mod manifest;
+mod options;
+pub(crate) mod part;
+mod report;
 mod sort;
 mod text;
 mod vectors;
 
-use std::fmt;
 use std::fs::{File, TryLockError};
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use wherefore_graph::Store;
 use wherefore_model::{Encoder, encode};
 
@@ -36,117 +38,14 @@ use build::Build;
 use manifest::{Manifest, folder_of};
 
 pub(crate) use manifest::{EncoderMark, bytes_in, write_aside};
+pub(crate) use part::FOLDER;
 
 pub use hnsw::HnswOptions;
+pub use options::IndexOptions;
+pub use part::Part;
+pub use report::{IndexProgress, IndexStep, PartReport};
 pub use text::TextIndex;
 pub use vectors::{SCANNED, Vectors};
-
-/// Name of the folder inside a graph folder.
-pub(crate) const FOLDER: &str = "index";
-
-/// A part of an index; each is built and opened by itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Part {
-    /// Vectors of entity labels.
-    Entities,
-    /// Vectors of relation labels.
-    Relations,
-    /// Vectors of whole triples.
-    Triples,
-    /// Full text.
-    Text,
-}
-
-impl Part {
-    /// All of them.
-    pub const ALL: [Part; 4] = [Part::Entities, Part::Relations, Part::Triples, Part::Text];
-
-    /// Its name, also of its files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Part::Entities => "entities",
-            Part::Relations => "relations",
-            Part::Triples => "triples",
-            Part::Text => "text",
-        }
-    }
-}
-
-impl fmt::Display for Part {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-/// The command that builds a part.
-pub(crate) fn command(graph: &Path, encoder: Option<&str>, part: Part) -> String {
-    let mut command = format!("wherefore index {}", graph.display());
-    if let Some(encoder) = encoder {
-        command += &format!(" --encoder {encoder}");
-    }
-    if part == Part::Triples {
-        command += " --triples";
-    }
-    command
-}
-
-/// What [`build`] builds, and how.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct IndexOptions {
-    /// Vectors of entity labels.
-    pub entities: bool,
-    /// Vectors of relation labels.
-    pub relations: bool,
-    /// Vectors of whole triples.
-    pub triples: bool,
-    /// Full text.
-    pub text: bool,
-    /// Up to so many numbers (vectors times dimension) are scanned; more are linked.
-    pub scanned: u64,
-    /// How they are linked.
-    pub hnsw: HnswOptions,
-}
-
-impl Default for IndexOptions {
-    /// Everything but triples.
-    fn default() -> Self {
-        Self {
-            entities: true,
-            relations: true,
-            triples: false,
-            text: true,
-            scanned: SCANNED,
-            hnsw: HnswOptions::default(),
-        }
-    }
-}
-
-/// What is being done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum IndexStep {
-    /// Labels are read and compared with those that were indexed before.
-    Reading,
-    /// Texts become vectors.
-    Encoding,
-    /// Near vectors are linked.
-    Linking,
-    /// Documents are written.
-    Writing,
-}
-
-/// How far a step has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct IndexProgress {
-    /// The part that is built.
-    pub part: Part,
-    /// What is being done.
-    pub step: IndexStep,
-    /// Texts, vectors or documents done.
-    pub done: u64,
-    /// Of so many.
-    pub total: u64,
-}
 
 /// What was built.
 #[derive(Clone, Debug, Serialize)]
@@ -157,59 +56,6 @@ pub struct IndexReport {
     pub encoder: String,
     /// The parts that were asked for.
     pub parts: Vec<PartReport>,
-}
-
-/// One part of an index.
-#[derive(Clone, Debug, Serialize)]
-pub struct PartReport {
-    /// Which.
-    pub part: Part,
-    /// Whether anything was to be done.
-    pub built: bool,
-    /// The encoder of its vectors.
-    pub encoder: Option<String>,
-    /// Numbers in a row.
-    pub dim: Option<usize>,
-    /// Entities, relations or triples of the graph.
-    pub rows: u64,
-    /// Those that have a text.
-    pub named: u64,
-    /// Distinct texts, each with one vector; documents of full text.
-    pub vectors: u64,
-    /// Texts that were encoded, or documents that were written.
-    pub encoded: u64,
-    /// Vectors taken over from an older index.
-    pub kept: u64,
-    /// Vectors or documents that a stopped build had finished.
-    pub resumed: u64,
-    /// Whether near vectors are linked; otherwise all are scanned.
-    pub linked: bool,
-    /// Bytes on disk.
-    pub bytes: u64,
-    /// Time taken.
-    pub seconds: f64,
-}
-
-impl PartReport {
-    /// A part that is up to date.
-    fn current(manifest: &Manifest) -> Self {
-        let encoder = manifest.encoder.as_ref();
-        Self {
-            part: manifest.part,
-            built: false,
-            encoder: encoder.map(|e| e.name.clone()),
-            dim: encoder.map(|e| e.dim),
-            rows: manifest.rows,
-            named: manifest.named,
-            vectors: manifest.vectors,
-            encoded: 0,
-            kept: manifest.vectors,
-            resumed: 0,
-            linked: manifest.hnsw.is_some(),
-            bytes: manifest.bytes,
-            seconds: 0.0,
-        }
-    }
 }
 
 /// Builds the parts of an index that are missing or out of date.

@@ -18,10 +18,10 @@ use rayon::prelude::*;
 use wherefore_graph::{Store, Verified};
 use wherefore_model::Encoder;
 
-use super::Part;
 use super::dot::{Query, to_f32};
 use super::hnsw::{Astray, Hnsw, NONE, Near, Rows};
 use super::manifest::{EncoderMark, Manifest, told};
+use super::part::Part;
 use crate::error::{Error, Result};
 
 /// Numbers (vectors times dimension) that are scanned; more are linked. Two thirds of so many took

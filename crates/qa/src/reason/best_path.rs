@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn dense_evidence_ends_in_time() {
+    fn dense_evidence_leads_to_the_best_candidate() {
         let names: Vec<String> = (0..40).map(|i| format!("e{i}")).collect();
         let graph = MemoryGraph::from_names(
             names

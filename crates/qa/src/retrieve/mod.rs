@@ -184,8 +184,3 @@ fn best_of_ends(subgraph: &Subgraph, topics: &[EntityId], triple_scores: &[f32])
     }
     scores
 }
-
-/// A logit as a confidence.
-fn sigmoid(logit: f32) -> f32 {
-    1.0 / (1.0 + (-logit).exp())
-}

@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 
 use wherefore_graph::{EntityId, Graph};
 
-use super::{Check, Subject};
+use super::check::{Check, Subject};
 use crate::answer::Answer;
 use crate::error::Result;
 use crate::logic::{self, Form, Moment, Outcome, RunLimits, run};

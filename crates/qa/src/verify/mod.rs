@@ -17,6 +17,7 @@
 //! Neither tells that an answer is the right one for its question: only that it is what was given,
 //! and that the graph states what it rests on.
 
+mod check;
 pub(crate) mod computed;
 pub(crate) mod names;
 mod prose;
@@ -35,6 +36,7 @@ use crate::answer::{Answer, AnswerEntity, Evidence, Status};
 use crate::error::Result;
 use crate::rationale::{Step, leads};
 
+pub use check::{Check, CheckOutcome, Subject};
 pub use seal::{Saved, seal};
 pub use settle::{Rules, Ungrounded, evidence, link_reports, settle};
 pub use signature::{PublicKey, SigningKey};
@@ -67,88 +69,6 @@ pub struct AnswerCheck {
     /// Why not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-}
-
-/// One thing that was checked.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Check {
-    /// What was checked.
-    pub subject: Subject,
-    /// How it came out.
-    pub outcome: CheckOutcome,
-    /// What was found, in words.
-    pub detail: String,
-}
-
-/// What can be checked of an answer as a whole.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Subject {
-    /// Whether it answered or abstained.
-    Status,
-    /// Its triples.
-    Evidence,
-    /// The entities that the question was tied to.
-    Links,
-    /// Indices of its trace.
-    Trace,
-    /// Its logical form.
-    Form,
-    /// The form in SPARQL.
-    Sparql,
-    /// The form in words.
-    Reading,
-    /// Its table.
-    Table,
-    /// Its prose.
-    Text,
-    /// Other answers to the same question.
-    Others,
-    /// Whether this is the graph that was asked.
-    Graph,
-    /// Whether the file was changed.
-    Digest,
-    /// Who signed it.
-    Signature,
-}
-
-/// How a check came out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum CheckOutcome {
-    /// It is as it should be.
-    Passed,
-    /// It is not, and the answer does not hold.
-    Failed,
-    /// It could not be checked, and says nothing against the answer.
-    Noted,
-}
-
-impl Check {
-    fn new(subject: Subject, outcome: CheckOutcome, detail: &str) -> Self {
-        Self {
-            subject,
-            outcome,
-            detail: detail.to_owned(),
-        }
-    }
-
-    fn passed(subject: Subject, detail: &str) -> Self {
-        Self::new(subject, CheckOutcome::Passed, detail)
-    }
-
-    fn failed(subject: Subject, detail: &str) -> Self {
-        Self::new(subject, CheckOutcome::Failed, detail)
-    }
-
-    fn noted(subject: Subject, detail: &str) -> Self {
-        Self::new(subject, CheckOutcome::Noted, detail)
-    }
-
-    /// Whether it says nothing against the answer.
-    pub fn holds(&self) -> bool {
-        self.outcome != CheckOutcome::Failed
-    }
 }
 
 /// Looks an answer up in the graph again, by the identities in it; what it says of itself

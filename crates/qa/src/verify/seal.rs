@@ -22,8 +22,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Number, Value};
 use wherefore_graph::Graph;
 
+use super::check::{Check, Subject};
 use super::signature::{PublicKey, SigningKey, hex};
-use super::{Check, Subject};
 use crate::answer::{Answer, Seal};
 
 /// What is signed begins with this, so that no signature of something else can be used.

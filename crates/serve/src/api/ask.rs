@@ -11,14 +11,14 @@ use tokio::sync::mpsc;
 use wherefore::verify::Saved;
 use wherefore::{Follow, Question};
 
-use super::stream::{Frames, event};
-use super::{in_range, json_bytes, read_json, read_query, to_json};
 use crate::app::{App, Work};
 use crate::config::Scope;
 use crate::engine::{Asked, Event};
 use crate::error::Result;
+use crate::exchange::{in_range, json_bytes, read_json, read_query, to_json};
 use crate::pool::Wanted;
 use crate::problem::Problem;
+use crate::stream::{Frames, event};
 
 const MOST_TRIPLES: usize = 1000;
 

@@ -15,11 +15,11 @@ use http_body_util::BodyExt;
 use serde::Deserialize;
 use wherefore::graph::{Format, LoadOptions, TableOptions, Wide};
 
-use super::{BODY_TIME, content_type, json_bytes, read_query, to_json};
 use crate::app::App;
 use crate::config::{Scope, is_name};
 use crate::engine::{Upload, clipped};
 use crate::error::Result;
+use crate::exchange::{BODY_TIME, content_type, json_bytes, read_query, to_json};
 use crate::problem::Problem;
 
 /// How long a file may take to come in.

@@ -8,11 +8,11 @@ use axum::response::Response;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{in_range, json, json_bytes, read_query, to_json};
 use crate::app::{App, Work};
 use crate::config::Scope;
 use crate::engine::Served;
 use crate::error::Result;
+use crate::exchange::{in_range, json, json_bytes, read_query, to_json};
 use crate::keys::Access;
 use crate::pool::Wanted;
 use crate::problem::Problem;

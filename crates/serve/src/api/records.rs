@@ -9,10 +9,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use wherefore::Question;
 
-use super::{in_range, json_bytes, read_json, read_query, to_json};
 use crate::app::{App, Work};
 use crate::config::Scope;
 use crate::error::Result;
+use crate::exchange::{in_range, json_bytes, read_json, read_query, to_json};
 use crate::feedback::Opinion;
 use crate::keys::Access;
 use crate::pool::Wanted;

@@ -12,9 +12,9 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use wherefore::graph::sparql::ResultFormat;
 
-use super::{content_type, read_body, read_query};
 use crate::app::{App, Work};
 use crate::error::Result;
+use crate::exchange::{content_type, read_body, read_query};
 use crate::pool::Wanted;
 use crate::problem::Problem;
 

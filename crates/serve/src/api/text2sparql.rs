@@ -8,11 +8,11 @@ use axum::response::Response;
 use serde::Deserialize;
 use wherefore::Question;
 
-use super::{json_bytes, read_query, to_json};
 use crate::app::App;
 use crate::config::Scope;
 use crate::engine::Asked;
 use crate::error::Result;
+use crate::exchange::{json_bytes, read_query, to_json};
 use crate::keys::Access;
 use crate::pool::Wanted;
 use crate::problem::Problem;

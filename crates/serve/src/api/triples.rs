@@ -7,10 +7,10 @@ use axum::response::Response;
 use serde::Deserialize;
 use wherefore::graph::{Action, ChangeSet, Format};
 
-use super::{json_bytes, read_json, to_json};
 use crate::app::App;
 use crate::config::Scope;
 use crate::error::Result;
+use crate::exchange::{json_bytes, read_json, to_json};
 use crate::problem::Problem;
 
 /// Changes to one graph, made whole or not at all: what is removed goes first.

@@ -1,5 +1,6 @@
 //! The sync engine behind the server: every graph and method opened once, shared by all threads.
 
+mod aliases;
 mod ask;
 mod examples;
 mod loads;
@@ -25,10 +26,11 @@ use wherefore::model::language::{self, Cached};
 use wherefore::verify::SigningKey;
 use wherefore::{Pipeline, PipelineConfig, Question};
 
-use crate::app::Log;
 use crate::config::{GraphConfig, ServeConfig};
 use crate::error::{Error, Result};
+use crate::log::Log;
 use crate::problem::Problem;
+use aliases::aliases;
 pub(crate) use ask::{Asked, Event};
 pub(crate) use loads::Upload;
 use overhear::Overheard;
@@ -167,7 +169,7 @@ impl Engine {
         let first = pipelines.keys().next().cloned();
         Ok(Served {
             name: name.to_owned(),
-            aliases: text2sparql::aliases(&graph.path),
+            aliases: aliases(&graph.path),
             live,
             examples: match (graph.examples.as_slice(), graph.path.as_str()) {
                 ([], "@toy") => OnceLock::from(Vec::from(TOY_EXAMPLES.map(str::to_owned))),

@@ -4,7 +4,6 @@
 //! path, or by any IRI that ends with one of these.
 
 use std::ops::ControlFlow;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -28,21 +27,6 @@ pub(crate) struct Translated {
     /// Of the first answer that the query gives.
     #[serde(skip_serializing_if = "Option::is_none")]
     confidence: Option<f32>,
-}
-
-/// Names that a graph has by where it lies: the last part of its path, with and without ending.
-pub(super) fn aliases(path: &str) -> Vec<String> {
-    let path = match path.split_once("://") {
-        // what follows an address may hold what must not be told
-        Some((_, rest)) => rest.split(['?', '#']).next().unwrap_or_default(),
-        None => path.strip_prefix('@').unwrap_or(path),
-    };
-    let path = Path::new(path);
-    let parts = [path.file_name(), path.file_stem()];
-    let parts = parts.into_iter().flatten();
-    let mut names: Vec<String> = parts.map(|p| p.to_string_lossy().into_owned()).collect();
-    names.dedup();
-    names
 }
 
 /// The last part of an IRI; none where the text is none.
@@ -122,7 +106,6 @@ impl Engine {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::engine::toy_engine;
 
     #[test]
@@ -147,14 +130,5 @@ mod tests {
         }
         let unseen = engine.data_set("toy", |_| false).err().unwrap();
         assert!(!unseen.hint.unwrap().contains("toy"));
-    }
-
-    #[test]
-    fn graphs_have_names_by_where_they_lie() {
-        assert_eq!(aliases("data/movies/"), ["movies"]);
-        assert_eq!(aliases("films.toml"), ["films.toml", "films"]);
-        assert_eq!(aliases("@toy"), ["toy"]);
-        assert_eq!(aliases("http://h:7/dbpedia?key=secret"), ["dbpedia"]);
-        assert!(aliases("").is_empty());
     }
 }

@@ -5,30 +5,22 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use wherefore::model::Random;
 use wherefore::model::gnn2r::Config;
-use wherefore::model::optimise::AdamWConfig;
 use wherefore::retrieve::NeighbourhoodConfig;
 use wherefore::retrieve::gnn2r::Answering;
 
 use crate::error::{Error, Result};
 use crate::questions::GoldQuestion;
-use crate::train::config::Settings;
-use crate::train::trainer::check_schedule;
+use crate::train::config::{Settings, TrainerConfig};
 
 /// Everything that can be set of a training.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
 pub struct Gnn2rTrainConfig {
+    /// The settings that every training has.
+    #[serde(flatten)]
+    pub trainer: TrainerConfig,
     /// The encoder of tokens, and of sentences: `static`, `hashing`, a model folder or an added
     /// model.
     pub encoder: String,
-    /// Most passes over the questions.
-    pub epochs: u32,
-    /// Passes without a better network after which a step ends.
-    pub patience: u32,
-    /// Share of all steps in which the learning rate rises.
-    pub warm_up: f32,
-    /// Questions in one step, at most.
-    pub batch_questions: usize,
     /// Triples in one step, at most; a larger question is a step of its own.
     pub batch_triples: usize,
     /// ε: how much nearer than others answers are to be.
@@ -37,16 +29,12 @@ pub struct Gnn2rTrainConfig {
     pub max_pairs: usize,
     /// Validation questions looked at after each pass, at most, drawn by the seed.
     pub valid_questions: usize,
-    /// The seed.
-    pub seed: u64,
     /// What is left out.
     pub ablations: BTreeSet<Ablation>,
     /// Sizes of the network; `dim` follows from the encoder.
     pub sizes: Config,
     /// What of the graph a question sees.
     pub neighbourhood: NeighbourhoodConfig,
-    /// How steps are taken.
-    pub optimiser: AdamWConfig,
     /// How the checkpoint will answer.
     pub answering: Answering,
     /// What the validation questions may choose in its place.
@@ -147,21 +135,20 @@ pub struct Robustness {
 impl Default for Gnn2rTrainConfig {
     fn default() -> Self {
         Self {
+            trainer: TrainerConfig {
+                epochs: 30,
+                patience: 6,
+                ..TrainerConfig::default()
+            },
             encoder: "static".into(),
-            epochs: 30,
-            patience: 6,
-            warm_up: 0.05,
-            batch_questions: 16,
             batch_triples: 20_000,
             // the paper's on WebQSP, PQ-3H and PQL (0.5 on the others); as many pairs as its authors' runs
             margin: 1.0,
             max_pairs: 50_000,
             valid_questions: 500,
-            seed: 0,
             ablations: BTreeSet::new(),
             sizes: Config::default(),
             neighbourhood: NeighbourhoodConfig::default(),
-            optimiser: AdamWConfig::default(),
             answering: Answering::default(),
             grid: Grid::default(),
             sentences: SentenceTraining::default(),
@@ -194,7 +181,7 @@ impl Settings for Gnn2rTrainConfig {
     }
 
     fn set_seed(&mut self, seed: u64) {
-        self.seed = seed;
+        self.trainer.seed = seed;
     }
 }
 
@@ -220,14 +207,13 @@ impl Gnn2rTrainConfig {
         self.sizes.check()?;
         self.neighbourhood.check()?;
         self.answering.check()?;
-        check_schedule((self.epochs, self.patience), self.warm_up, &self.optimiser)?;
+        self.trainer.check()?;
         let wrong = |what: &str| Err(Error::BadSetting(what.to_owned()));
         if self.sentences.patience == 0 {
             return wrong("`sentences.patience` must be at least 1");
         }
         let sentences = &self.sentences;
         let counts = [
-            self.batch_questions,
             self.batch_triples,
             self.valid_questions,
             self.max_pairs,

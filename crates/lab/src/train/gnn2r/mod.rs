@@ -11,12 +11,11 @@ mod sentences;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
-use std::path::PathBuf;
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use wherefore::model::checkpoint::{self, Description};
+use wherefore::model::checkpoint::Description;
 use wherefore::model::encode::TokenStates;
 use wherefore::model::gnn2r::{Batch, Config, Network, Pair, Reader, Shape, margin_loss};
 use wherefore::model::tensor::{Device, Tensor};
@@ -26,8 +25,8 @@ use wherefore::retrieve::network::NEIGHBOURHOOD;
 use wherefore::retrieve::relation_texts_to_states;
 
 use super::examples::{Example, HEAD, TAIL};
-use super::trainer::{Trainer, TrainingTask, batches, begun, best};
-use super::{Dataset, Epoch, Progress, Task, topic_flags, work_folder};
+use super::trainer::{Trainer, TrainingTask, above, batches, description, first, means};
+use super::{Dataset, Epoch, Progress, Task, Trained, work_folder};
 use crate::error::{Error, Result};
 
 pub use config::{Ablation, Gnn2rTrainConfig, Grid, Robustness, SentenceTraining};
@@ -36,18 +35,9 @@ pub use sentences::Spoken;
 /// What a training of both steps came to.
 #[derive(Clone, Debug, Serialize)]
 pub struct TrainedGnn2r {
-    /// The checkpoint's folder.
-    pub checkpoint: PathBuf,
-    /// Questions that had something to learn from.
-    pub questions: usize,
-    /// Questions left out: no topic in the graph, or no answer around it.
-    pub left_out: usize,
-    /// Validation questions that were judged.
-    pub valid: usize,
-    /// Every pass of step I.
-    pub epochs: Vec<Epoch<Nearness>>,
-    /// The best of them.
-    pub best: Nearness,
+    /// The network of step I.
+    #[serde(flatten)]
+    pub network: Trained<Nearness>,
     /// Every pass of step II; none where nothing was fine-tuned.
     pub sentence_epochs: Vec<Epoch<Spoken>>,
     /// How well both steps answer the validation questions.
@@ -88,7 +78,7 @@ pub fn gnn2r(
 ) -> Result<TrainedGnn2r> {
     let config = config.ablated();
     config.check()?;
-    let train = config.robustness.applied(task.train, config.seed);
+    let train = config.robustness.applied(task.train, config.trainer.seed);
     let task = &Task {
         train: &train,
         labels: task.labels.clone(),
@@ -99,11 +89,7 @@ pub fn gnn2r(
     let encoder = encode::open(&config.encoder)?;
     let run = Run::prepare(task, &config, &*encoder, device, &work, see)?;
     let trainer = Trainer {
-        seed: config.seed,
-        epochs: config.epochs,
-        patience: config.patience,
-        warm_up: config.warm_up,
-        optimiser: config.optimiser.clone(),
+        config: &config.trainer,
         device,
         last: work.join("last"),
         out: task.out,
@@ -113,13 +99,9 @@ pub fn gnn2r(
         sentences::train(task, &config, &run.material, device, &work, see)?;
     // what a stopped run would have needed
     fs::remove_dir_all(&work).map_err(Error::io("remove", &work))?;
+    let counts = [run.material.learn.len(), run.material.judged.len()];
     Ok(TrainedGnn2r {
-        checkpoint: task.out.to_owned(),
-        questions: run.material.learn.len(),
-        left_out: task.train.len() - run.material.learn.len(),
-        valid: run.material.judged.len(),
-        best: best(&epochs),
-        epochs,
+        network: Trained::new(task, counts, epochs),
         sentence_epochs,
         answers,
     })
@@ -147,7 +129,8 @@ impl<'a> Run<'a> {
     ) -> Result<Self> {
         let mut config = config.clone();
         config.sizes.dim = encoder.dim();
-        let chosen = (&config.neighbourhood, config.valid_questions, config.seed);
+        let seed = config.trainer.seed;
+        let chosen = (&config.neighbourhood, config.valid_questions, seed);
         let usable = |example: &Example<'_>| {
             let answers = answer_flags(example);
             answers.contains(&true) && answers.contains(&false)
@@ -155,18 +138,14 @@ impl<'a> Run<'a> {
         let material = Dataset::prepare(task, chosen, work, usable, see)?;
         let questions = encoder.token_states(&material.texts())?;
         let relations = relation_texts_to_states(encoder, &material.examples.relations)?;
-        let sizes = config.sizes.clone();
-        let mut description = Description::of::<Network>(sizes, encoder.name(), config.seed);
-        description.data.clone_from(&task.data);
+        let sizes = (config.sizes.clone(), encoder.name(), seed);
+        let learned_from = material.learn.len();
+        let mut description = description::<Network>(&task.data, sizes, &config, learned_from);
         let notes = &mut description.training;
         notes.insert(NEIGHBOURHOOD.into(), json!(config.neighbourhood));
         notes.insert(ANSWERING.into(), json!(config.answering));
-        notes.insert("config".into(), json!(config));
         notes.insert("questions".into(), json!(material.checksum));
-        notes.insert("learned_from".into(), json!(material.learn.len()));
-        if let Some(init) = task.init {
-            notes.insert("init".into(), json!(checkpoint::read_description(init)?));
-        }
+        task.note_init(notes)?;
         Ok(Self {
             task,
             config,
@@ -239,19 +218,17 @@ impl TrainingTask for Run<'_> {
     }
 
     fn first_network(&self) -> Result<Network> {
-        let sizes = self.config.sizes.clone();
-        let Some(init) = self.task.init else {
-            let mut random = Random::stream(self.config.seed, 0);
-            return Ok(Network::new(sizes, &mut random, self.device)?);
-        };
-        begun(init, &self.description, self.device)
+        first(self.task.init, &self.description, self.device, Network::new)
     }
 
     fn batches(&self, epoch: u32) -> Vec<Vec<usize>> {
         batches(
             &self.material.learn,
-            (self.config.seed, epoch),
-            (self.config.batch_questions, self.config.batch_triples),
+            (self.config.trainer.seed, epoch),
+            (
+                self.config.trainer.batch_questions,
+                self.config.batch_triples,
+            ),
             |index| self.material.examples.get(index).triples.len(),
         )
     }
@@ -261,7 +238,7 @@ impl TrainingTask for Run<'_> {
             .iter()
             .map(|i| self.material.examples.get(*i))
             .collect();
-        let topics: Vec<Vec<bool>> = examples.iter().map(topic_flags).collect();
+        let topics: Vec<Vec<bool>> = examples.iter().map(Example::topic_flags).collect();
         let shapes: Vec<Shape<'_>> = (examples.iter().zip(&topics))
             .map(|(example, topics)| shape(example, topics))
             .collect();
@@ -291,7 +268,7 @@ impl TrainingTask for Run<'_> {
         let looks: Vec<(f64, f64)> = (self.material.judged.par_iter())
             .map(|&index| {
                 let example = self.material.examples.get(index);
-                let topics = topic_flags(&example);
+                let topics = example.topic_flags();
                 let asked = self.questions.select(&[example.question]);
                 let near = reader.read(&asked, &shape(&example, &topics), &relations, false)?;
                 Ok(look(
@@ -301,10 +278,7 @@ impl TrainingTask for Run<'_> {
                 ))
             })
             .collect::<Result<_>>()?;
-        let mean = |of: fn(&(f64, f64)) -> f64| {
-            looks.iter().map(of).sum::<f64>() / looks.len().max(1) as f64
-        };
-        let (hit_at_1, candidate_recall) = (mean(|look| look.0), mean(|look| look.1));
+        let (hit_at_1, candidate_recall) = means(&looks);
         Ok(Nearness {
             score: 0.5 * (hit_at_1 + candidate_recall),
             hit_at_1,
@@ -313,21 +287,7 @@ impl TrainingTask for Run<'_> {
     }
 
     fn is_better(&self, new: &Nearness, old: &Nearness) -> bool {
-        // figures that were read back may differ in their last digit
-        new.score > old.score + 1e-9
-    }
-
-    fn keep(&self, network: &Network, epochs: &[Epoch<Nearness>]) -> Result<()> {
-        let mut description = self.description.clone();
-        let valid = epochs.last().map(|epoch| &epoch.valid);
-        description.metrics.insert("valid".into(), json!(valid));
-        description.training.insert("epochs".into(), json!(epochs));
-        Ok(checkpoint::save(
-            self.task.out,
-            &description,
-            network,
-            None,
-        )?)
+        above([new.score, 0.0], [old.score, 0.0])
     }
 }
 

@@ -26,7 +26,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use rayon::prelude::*;
@@ -40,6 +40,7 @@ use wherefore::model::gnn2r::sentence::{
 use wherefore::model::optimise::AdamWConfig;
 use wherefore::model::tensor::{Device, Tensor};
 use wherefore::model::tuned::{Base, Tuned};
+use wherefore::model::vector::{dot, softmax};
 use wherefore::model::{Encoder, Random, encode};
 use wherefore::retrieve::gnn2r::{ANSWERING, Gnn2r, Gnn2rConfig, SENTENCES, best_sentence};
 
@@ -48,7 +49,8 @@ use crate::atomic_write;
 use crate::error::Result;
 use crate::questions::resolve;
 use crate::supervise::votes;
-use crate::train::trainer::{Trainer, TrainingTask, batches};
+use crate::train::config::TrainerConfig;
+use crate::train::trainer::{Trainer, TrainingTask, above, batches, description, rows};
 use crate::train::{Dataset, Epoch, Progress, Task};
 
 /// Wrong sentences of a question that are kept to draw from.
@@ -145,21 +147,6 @@ pub(super) fn train(
         })?
     };
     let name = config.answering.encoder.as_ref().unwrap_or(&config.encoder);
-    let rate = |default: f32| config.sentences.learning_rate.unwrap_or(default);
-    let trainer = |rate: f32| Trainer {
-        seed: config.seed ^ 0x0002,
-        epochs: config.sentences.epochs,
-        patience: config.sentences.patience,
-        warm_up: config.warm_up,
-        optimiser: AdamWConfig {
-            learning_rate: rate,
-            weight_decay: config.sentences.weight_decay,
-            ..config.optimiser.clone()
-        },
-        device,
-        last: work.join("last-sentences"),
-        out: task.out,
-    };
     let encoder = encode::open(name)?;
     if !fine_tunes || spoke.is_empty() {
         let texts = |texts: &[&str]| Ok(encoder.encode(texts)?.into_values());
@@ -170,35 +157,52 @@ pub(super) fn train(
         config,
         spoke,
         heard: &heard,
-        folder: task.out.join(SENTENCES),
     };
-    let epochs = match Tuned::folder(name)? {
+    let bert = Tuned::folder(name)?;
+    let usual_rate = if bert.is_some() { 2e-5 } else { 1e-3 };
+    let trainer_config = TrainerConfig {
+        optimiser: AdamWConfig {
+            learning_rate: config.sentences.learning_rate.unwrap_or(usual_rate),
+            weight_decay: config.sentences.weight_decay,
+            ..config.trainer.optimiser.clone()
+        },
+        epochs: config.sentences.epochs,
+        patience: config.sentences.patience,
+        warm_up: config.trainer.warm_up,
+        batch_questions: config.sentences.batch_questions,
+        seed: config.trainer.seed ^ 0x0002,
+    };
+    let trainer = Trainer {
+        config: &trainer_config,
+        device,
+        last: work.join("last-sentences"),
+        out: &task.out.join(SENTENCES),
+    };
+    let epochs = match bert {
         Some(folder) => {
             let (network, base) = Tuned::open(&folder, device)?;
-            let mut description = lesson.description::<Tuned>(network.sizes().clone(), name);
-            description.data.clone_from(&task.data);
+            let description = lesson.description::<Tuned>(task, network.sizes().clone(), name);
             let lesson = OfBert {
                 common: lesson,
                 description,
                 network,
                 base,
             };
-            trainer(rate(2e-5)).run(&lesson, see)?
+            trainer.run(&lesson, see)?
         }
         None => {
             let sizes = Sizes {
                 dim: encoder.dim(),
                 hidden: config.sentences.hidden,
             };
-            let mut description = lesson.description::<SentenceReader>(sizes, encoder.name());
-            description.data.clone_from(&task.data);
+            let description = lesson.description::<SentenceReader>(task, sizes, encoder.name());
             let lesson = OnTop {
                 common: lesson,
                 description,
                 base: encoder,
                 device,
             };
-            trainer(rate(1e-3)).run(&lesson, see)?
+            trainer.run(&lesson, see)?
         }
     };
     // with the encoder that was kept, as it will answer
@@ -255,7 +259,7 @@ fn spoke(
     }
     negative.sort_unstable();
     positive.truncate(RIGHT);
-    Random::stream(config.seed ^ 0x5e47, index as u64).shuffle(&mut negative);
+    Random::stream(config.trainer.seed ^ 0x5e47, index as u64).shuffle(&mut negative);
     negative.truncate(POOL);
     Ok(
         (!positive.is_empty() && !negative.is_empty()).then(|| Spoke {
@@ -411,20 +415,17 @@ struct Common<'a> {
     config: &'a Gnn2rTrainConfig,
     spoke: Vec<Spoke>,
     heard: &'a [Heard],
-    folder: PathBuf,
 }
 
 impl Common<'_> {
     fn description<N: Checkpointable>(
         &self,
+        task: &Task<'_>,
         sizes: N::Sizes,
         encoder: &str,
     ) -> Description<N::Sizes> {
-        let mut description = Description::of::<N>(sizes, encoder, self.config.seed);
-        let notes = &mut description.training;
-        notes.insert("config".into(), json!(self.config));
-        notes.insert("learned_from".into(), json!(self.spoke.len()));
-        description
+        let sizes = (sizes, encoder, self.config.trainer.seed);
+        description::<N>(&task.data, sizes, self.config, self.spoke.len())
     }
 
     fn validate(
@@ -441,7 +442,7 @@ impl Common<'_> {
         let settings = &self.config.sentences;
         batches(
             &all,
-            (self.config.seed, epoch),
+            (self.config.trainer.seed, epoch),
             (settings.batch_questions, settings.batch_sentences),
             |i| {
                 let one = &self.spoke[i];
@@ -483,9 +484,7 @@ impl Common<'_> {
         let vectors = network.vectors(base, &texts)?;
         let rows: Vec<Vec<f32>> = match settings.positives {
             Positives::Shortest => Vec::new(),
-            Positives::Likeliest => {
-                (vectors.detach().to_vec2()).map_err(wherefore::model::Error::from)?
-            }
+            Positives::Likeliest => rows(&vectors.detach())?,
         };
         let mut triplets = Vec::new();
         for (question, positive, negative) in lines {
@@ -493,7 +492,11 @@ impl Common<'_> {
                 true => 0.0,
                 false => dot(&rows[question as usize], &rows[*sentence as usize]),
             };
-            let shares = softmax(positive.iter().map(cosine), TEMPERATURE);
+            let likeness = positive
+                .iter()
+                .map(|sentence| cosine(sentence) / TEMPERATURE);
+            let mut shares: Vec<f32> = likeness.collect();
+            softmax(&mut shares);
             let count = (negative.len() * batch.len()) as f32;
             for (&positive, share) in positive.iter().zip(shares) {
                 triplets.extend(negative.iter().map(|&negative| Triplet {
@@ -508,23 +511,9 @@ impl Common<'_> {
     }
 }
 
-fn dot(a: &[f32], b: &[f32]) -> f32 {
-    a.iter().zip(b).map(|(x, y)| x * y).sum()
-}
-
-/// Shares of one, greater where the number is greater.
-fn softmax(of: impl Iterator<Item = f32> + Clone, temperature: f32) -> Vec<f32> {
-    let most = of.clone().fold(f32::NEG_INFINITY, f32::max);
-    let mut shares: Vec<f32> = of.map(|x| ((x - most) / temperature).exp()).collect();
-    let sum: f32 = shares.iter().sum();
-    shares.iter_mut().for_each(|share| *share /= sum);
-    shares
-}
-
 /// Whether a sentence encoder is to be kept instead of another.
 fn is_better(new: &Spoken, old: &Spoken) -> bool {
-    let above = |a: f64, b: f64| a > b + 1e-9;
-    above(new.hit_at_1, old.hit_at_1) || !above(old.hit_at_1, new.hit_at_1) && above(new.f1, old.f1)
+    above([new.hit_at_1, new.f1], [old.hit_at_1, old.f1])
 }
 
 /// A reader on top of an encoder.
@@ -544,7 +533,7 @@ impl TrainingTask for OnTop<'_> {
     }
 
     fn first_network(&self) -> Result<SentenceReader> {
-        let mut random = Random::stream(self.common.config.seed ^ 0x0002, 0);
+        let mut random = Random::stream(self.common.config.trainer.seed ^ 0x0002, 0);
         let sizes = self.description.sizes.clone();
         Ok(SentenceReader::new(sizes, &mut random, self.device)?)
     }
@@ -571,19 +560,6 @@ impl TrainingTask for OnTop<'_> {
 
     fn is_better(&self, new: &Spoken, old: &Spoken) -> bool {
         is_better(new, old)
-    }
-
-    fn keep(&self, network: &SentenceReader, epochs: &[Epoch<Spoken>]) -> Result<()> {
-        let mut description = self.description.clone();
-        let valid = epochs.last().map(|epoch| &epoch.valid);
-        description.metrics.insert("valid".into(), json!(valid));
-        description.training.insert("epochs".into(), json!(epochs));
-        Ok(checkpoint::save(
-            &self.common.folder,
-            &description,
-            network,
-            None,
-        )?)
     }
 }
 
@@ -631,8 +607,8 @@ impl TrainingTask for OfBert<'_> {
         is_better(new, old)
     }
 
-    fn keep(&self, network: &Tuned, _epochs: &[Epoch<Spoken>]) -> Result<()> {
-        Ok(checkpoint::replace(&self.common.folder, |aside| {
+    fn keep(&self, network: &Tuned, _: &[Epoch<Spoken>], out: &Path) -> Result<()> {
+        Ok(checkpoint::replace(out, |aside| {
             network.write(&self.base, aside)
         })?)
     }
@@ -701,7 +677,8 @@ mod tests {
         assert!(is_better(&better, &spoken) && !is_better(&spoken, &better));
         assert!(!is_better(&spoken, &spoken));
         // e^0 and e^-1 of 0.1 and 0.05
-        let shares = softmax([0.1, 0.05].into_iter(), 0.05);
+        let mut shares = [0.1, 0.05].map(|cosine| cosine / TEMPERATURE);
+        softmax(&mut shares);
         assert!((shares[0] - 0.731_06).abs() < 1e-4 && (shares[1] - 0.268_94).abs() < 1e-4);
     }
 }

@@ -7,9 +7,10 @@ use wherefore::graph::{Graph, toy};
 use wherefore::link::{Linker, Names, NamesConfig};
 use wherefore::logic::aspects::RelationRetriever;
 
+use super::dataset::found;
 use super::*;
-use crate::questions::Proof;
-use crate::train::Labels;
+use crate::questions::{GoldQuestion, Proof};
+use crate::train::{Labels, TrainerConfig};
 
 fn asked(number: usize, question: &str, form: &str) -> GoldQuestion {
     GoldQuestion {
@@ -110,8 +111,11 @@ fn words_that_no_relation_has_are_learned() {
     let task = task(&graph, &questions, &out);
     // 4 of 11 relations a step: gold, hard and random ones
     let config = RelationTrainConfig {
-        epochs: 30,
-        patience: 30,
+        trainer: TrainerConfig {
+            epochs: 30,
+            patience: 30,
+            ..RelationTrainConfig::default().trainer
+        },
         negatives: 4,
         sizes: Sizes {
             buckets: 512,
@@ -120,8 +124,13 @@ fn words_that_no_relation_has_are_learned() {
         ..RelationTrainConfig::default()
     };
     let trained = relations(&task, &config, &Device::Cpu, &mut |_| {}).unwrap();
-    assert_eq!(trained.questions, 4);
-    assert_eq!(trained.best.recall_at_1, 1.0, "{:?}", trained.epochs.last());
+    assert_eq!(trained.matcher.questions, 4);
+    assert_eq!(
+        trained.matcher.best.recall_at_1,
+        1.0,
+        "{:?}",
+        trained.matcher.epochs.last()
+    );
     let retriever = RelationRetriever::load(&out).unwrap();
     let question = Question::new("who manages the San Francisco Giants");
     let linker = Names::new(NamesConfig::default()).unwrap();
@@ -135,13 +144,11 @@ fn words_that_no_relation_has_are_learned() {
         init: Some(&out),
         ..task
     };
-    let mut config = RelationTrainConfig {
-        epochs: 1,
-        ..config
-    };
-    config.optimiser.learning_rate = 1e-9;
+    let mut config = config;
+    config.trainer.epochs = 1;
+    config.trainer.optimiser.learning_rate = 1e-9;
     let trained = relations(&task, &config, &Device::Cpu, &mut |_| {}).unwrap();
-    assert_eq!(trained.best.recall_at_1, 1.0);
+    assert_eq!(trained.matcher.best.recall_at_1, 1.0);
     config.sizes.buckets = 256;
     let task = Task {
         out: &place.path().join("other"),
@@ -169,7 +176,10 @@ fn an_encoder_is_tuned_and_kept_with_its_matcher() {
     config.tune.optimiser.learning_rate = 1e-3;
     config.pairs.epochs = 1;
     let trained = relations(&task, &config, &Device::Cpu, &mut |_| {}).unwrap();
-    let (first, last) = (&trained.epochs[0], trained.epochs.last().unwrap());
+    let (first, last) = (
+        &trained.matcher.epochs[0],
+        trained.matcher.epochs.last().unwrap(),
+    );
     assert!(last.loss < first.loss, "{} {}", first.loss, last.loss);
     assert_eq!(trained.pair_epochs.len(), 1);
     // what answers ranks as the training said: without the re-ranker, which is judged apart
@@ -189,7 +199,7 @@ fn an_encoder_is_tuned_and_kept_with_its_matcher() {
         let gold: Vec<u32> = gold.iter().map(|r| r.0).collect();
         sum.add(&scores, &gold).unwrap();
     }
-    assert_eq!(sum.over(questions.len()), trained.best);
+    assert_eq!(sum.over(questions.len()), trained.matcher.best);
     // without its encoder it is of no use
     std::fs::remove_dir_all(out.join(ENCODER)).unwrap();
     assert!(RelationRetriever::load(&out).is_err());

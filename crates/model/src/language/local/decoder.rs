@@ -16,8 +16,8 @@ use candle_core::quantized::QTensor;
 use candle_core::{Device, Tensor};
 use pulp::Arch;
 
-use super::Engine;
 use super::attention::{Cache, Heads};
+use super::engine::Engine;
 use super::family::{Rotation, Shape};
 use super::gguf::Gguf;
 use super::linear::{Linear, Stacked};

@@ -7,6 +7,7 @@ mod attention;
 mod blocks;
 mod card;
 mod decoder;
+mod engine;
 mod family;
 pub(crate) mod frozen;
 mod gguf;
@@ -18,6 +19,7 @@ mod pieces;
 pub(crate) mod reference;
 mod sample;
 mod template;
+mod tensor_decoder;
 pub(crate) mod tokenizer;
 
 use std::ops::ControlFlow;
@@ -31,6 +33,7 @@ use super::{Completion, Decoding, Finish, LanguageModel, Progress, Prompt, Watch
 use crate::{Error, Random, Result};
 use card::Card;
 use decoder::Decoder;
+use engine::Engine;
 use family::Shape;
 use gguf::Gguf;
 use template::Part;
@@ -51,19 +54,6 @@ pub struct Local {
     template: Option<String>,
     // one text at a time: each has all cores
     engine: Mutex<Box<dyn Engine>>,
-}
-
-/// What runs the decoder, and remembers what it has read.
-trait Engine: Send {
-    /// What was read so far.
-    fn tokens(&self) -> &[u32];
-
-    /// Forgets all from this token on.
-    fn truncate(&mut self, length: usize);
-
-    /// Reads tokens after those it remembers; the logits of what follows the last one. After an
-    /// error all is to be forgotten.
-    fn read_on(&mut self, tokens: &[u32]) -> Result<Vec<f32>>;
 }
 
 impl Local {

@@ -29,7 +29,7 @@ use serde::{Deserialize, Serialize};
 use wherefore_graph::Verified;
 
 use super::dot::Query;
-use super::manifest::{Files, Manifest};
+use super::manifest::{Files, HnswMark, Manifest};
 use crate::error::{Error, Result};
 
 pub(crate) use build::{MAX_LEVEL, build, write};
@@ -60,20 +60,6 @@ impl Default for HnswOptions {
             seed: 0,
         }
     }
-}
-
-/// What the manifest says of the links.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct HnswMark {
-    pub(crate) links: usize,
-    pub(crate) ef_search: usize,
-    /// Where searches begin, and its layer.
-    pub(crate) entry: u32,
-    pub(crate) top: usize,
-    /// Vectors above layer 0, and their rows of links.
-    pub(crate) upper_nodes: u64,
-    pub(crate) upper_rows: u64,
 }
 
 /// Numbers in memory or in a file that is verified where it is read.

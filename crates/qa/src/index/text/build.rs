@@ -26,7 +26,8 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::super::labels;
 use super::super::manifest::{FORMAT, Manifest, bytes_in, folder_of, write_aside, write_sums};
-use super::super::{IndexProgress, IndexStep, Part, PartReport};
+use super::super::part::Part;
+use super::super::report::{IndexProgress, IndexStep, PartReport};
 use super::{
     LENGTHS, MAX_WORD_BYTES, POSTINGS, TABLE, TOTALS, TextIndex, WORDS, push_varint, take_varint,
 };

@@ -35,8 +35,8 @@ use hashbrown::HashMap;
 use wherefore_graph::names::normalise;
 use wherefore_graph::{EntityId, Store, Verified};
 
-use super::Part;
 use super::manifest::{Manifest, bytes_in, told};
+use super::part::Part;
 use crate::error::{Error, Result};
 
 pub(crate) use build::build;

@@ -29,6 +29,8 @@
 
 mod complete;
 mod explain;
+mod explanation;
+mod explored;
 mod sentences;
 mod trails;
 
@@ -41,7 +43,7 @@ use serde::{Deserialize, Serialize};
 use wherefore_graph::{EntityId, Graph, RelationId, Triple};
 use wherefore_model::checkpoint::{self, Checkpoint, Checkpointable};
 use wherefore_model::gnn2r::sentence::{SentenceEncoder, SentenceReader};
-use wherefore_model::gnn2r::{Near, Network, Reader, Relations, Shape};
+use wherefore_model::gnn2r::{Network, Reader, Relations, Shape};
 use wherefore_model::tensor::Device;
 use wherefore_model::{Encoder, encode};
 
@@ -55,7 +57,8 @@ use crate::per_graph::PerGraph;
 use crate::question::Question;
 use crate::relations::dot;
 
-pub use explain::{Explanation, LayerPicture, Place, Role};
+pub use explanation::{Explanation, LayerPicture, Place, Role};
+pub use explored::Explored;
 pub use sentences::{Sentence, Told};
 use sentences::{Words, sentences};
 use trails::Ground;
@@ -189,24 +192,6 @@ pub struct Gnn2r {
 struct ByLabel {
     rows: BTreeMap<String, u32>,
     relations: Option<Relations>,
-}
-
-/// What was found around the topics of a question.
-pub struct Explored {
-    /// What was looked at.
-    pub around: Neighbourhood,
-    /// How near each of its entities is.
-    pub near: Near,
-    /// Local ids of the candidates, nearest first.
-    pub candidates: Vec<u32>,
-    /// All ways between topics and candidates.
-    pub trails: Vec<Trail>,
-    /// What they say.
-    pub sentences: Vec<Sentence>,
-    /// What had to be left out.
-    pub notes: Vec<String>,
-    named: Vec<bool>,
-    phases: Vec<(&'static str, f64)>,
 }
 
 /// The encoder of sentences of a checkpoint: what it learned, or else `base`.

@@ -29,11 +29,12 @@ use wherefore_model::checkpoint::Checkpoint;
 use wherefore_model::qr_gat::{Rows, Subgraph, Table};
 use wherefore_model::scoring::{TripleNetwork, TripleScorer};
 use wherefore_model::tensor::Device;
+use wherefore_model::vector::sigmoid;
 use wherefore_model::{Encoder, distance_mlp, encode, pna, qr_gat};
 
 use super::neighbourhood::{Neighbourhood, NeighbourhoodConfig};
 use super::vectors::{entity_vectors, relation_vectors};
-use super::{Retriever, ScoredTriples, best_of_ends, sigmoid};
+use super::{Retriever, ScoredTriples, best_of_ends};
 use crate::error::{Error, Result};
 use crate::link::Link;
 use crate::per_graph::PerGraph;
@@ -273,7 +274,7 @@ mod tests {
         let network = Network::new(sizes.clone(), &mut Random::new(1), &Device::Cpu).unwrap();
         save(
             folder,
-            &Description::qr_gat(sizes, "static", 1),
+            &Description::of::<qr_gat::Network>(sizes, "static", 1),
             &network,
             None,
         )

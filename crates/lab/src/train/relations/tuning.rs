@@ -1,76 +1,26 @@
 //! Training of the relation retriever with an encoder that learns: a BERT whose layers are
 //! fine-tuned, as in AMAR's paper.
 //!
-//! The loss is that of `relations.rs`. A step tells the gold relations of its questions from some
+//! The loss is that of `mod.rs`. A step tells the gold relations of its questions from some
 //! that lie near their entities, which are the hardest, and from random ones. What is kept is the
 //! matcher that answers, and the encoder beside it as a whole model folder.
 
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
-use serde_json::json;
 use wherefore::logic::aspects::ENCODER;
 use wherefore::model::Random;
 use wherefore::model::checkpoint::{self, Description};
-use wherefore::model::optimise::AdamWConfig;
 use wherefore::model::relations::{RelationMatcher, TunedMatcher, loss};
 use wherefore::model::tensor::Tensor;
 use wherefore::model::tuned::{Base, Sizes, Tuned};
 
-use super::relations::{Ranked, Run, among};
-use super::trainer::{Trainer, TrainingTask, batches, check_schedule};
-use super::{Epoch, Progress};
+use super::dataset::{Ranked, Run, among};
 use crate::error::{Error, Result};
+use crate::train::trainer::{Trainer, TrainingTask, description, even_batches, kept, rows};
+use crate::train::{Epoch, Progress};
 
 /// Texts that are read together when nothing is learned.
 const BLOCK: usize = 512;
-
-/// How an encoder's layers learn.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct TuneConfig {
-    /// How steps are taken.
-    pub optimiser: AdamWConfig,
-    /// Most passes over the questions; 0 leaves the encoder as it is.
-    pub epochs: u32,
-    /// Passes without a better network after which the training ends.
-    pub patience: u32,
-    /// Questions in one step.
-    pub batch_questions: usize,
-    /// Relations that gold ones are told from in a step, at most.
-    pub negatives: usize,
-}
-
-impl Default for TuneConfig {
-    fn default() -> Self {
-        Self {
-            optimiser: AdamWConfig {
-                learning_rate: 1e-4,
-                ..AdamWConfig::default()
-            },
-            epochs: 0,
-            patience: 2,
-            batch_questions: 64,
-            negatives: 512,
-        }
-    }
-}
-
-impl TuneConfig {
-    /// Refuses settings with which nothing can be learned.
-    pub fn check(&self) -> Result<()> {
-        if self.epochs == 0 {
-            return Ok(());
-        }
-        check_schedule((self.epochs, self.patience), 0.05, &self.optimiser)?;
-        match self.batch_questions == 0 || self.negatives < 2 {
-            true => Err(Error::BadSetting(
-                "`tune.batch_questions` must be at least 1 and `tune.negatives` at least 2".into(),
-            )),
-            false => Ok(()),
-        }
-    }
-}
 
 /// Fine-tunes the encoder, into a checkpoint of `wherefore train relations`.
 pub(super) fn tuned(
@@ -79,13 +29,9 @@ pub(super) fn tuned(
     see: &mut dyn FnMut(Progress),
 ) -> Result<Vec<Epoch<Ranked>>> {
     let lesson = Tuning::prepare(run)?;
-    let config = &run.config.tune;
+    let config = run.config.tune.trainer(run.config.trainer.seed);
     let trainer = Trainer {
-        seed: run.config.seed,
-        epochs: config.epochs,
-        patience: config.patience,
-        warm_up: 0.05,
-        optimiser: config.optimiser.clone(),
+        config: &config,
         device: run.device,
         last: work.join(ENCODER),
         out: run.task.out,
@@ -121,12 +67,9 @@ impl<'a> Tuning<'a> {
         };
         let (tuned, base) = Tuned::open(&folder, run.device)?;
         let sizes = tuned.sizes().clone();
-        let mut description = Description::of::<TunedMatcher>(sizes, base.name(), run.config.seed);
-        description.data.clone_from(&run.task.data);
-        let config = json!(run.config);
-        description.training.insert("config".into(), config);
-        let count = json!(run.learn.len());
-        description.training.insert("learned_from".into(), count);
+        let (config, learned_from) = (&run.config, run.learn.len());
+        let sizes = (sizes, base.name(), config.trainer.seed);
+        let description = description::<TunedMatcher>(&run.task.data, sizes, config, learned_from);
         Ok(Self {
             run,
             base,
@@ -180,10 +123,9 @@ impl TrainingTask for Tuning<'_> {
     }
 
     fn batches(&self, epoch: u32) -> Vec<Vec<usize>> {
-        let all: Vec<usize> = (0..self.run.learn.len()).collect();
-        let most = self.run.config.tune.batch_questions;
-        let seed = self.run.config.seed;
-        batches(&all, (seed, epoch), (most, usize::MAX), |_| 1)
+        let config = &self.run.config;
+        let most = config.tune.batch_questions;
+        even_batches(self.run.learn.len(), (config.trainer.seed, epoch), most)
     }
 
     fn loss(&self, network: &TunedMatcher, batch: &[usize], random: &mut Random) -> Result<Tensor> {
@@ -210,10 +152,7 @@ impl TrainingTask for Tuning<'_> {
             let texts: Vec<&str> = batch.iter().map(|&i| valid.texts[i].as_str()).collect();
             let asked = self.rows(network, &texts)?;
             let scores = network.scores(&asked, &relations, &valid.near(batch))?;
-            let scores = scores
-                .to_vec2::<f32>()
-                .map_err(wherefore::model::Error::from)?;
-            for (&i, row) in batch.iter().zip(scores) {
+            for (&i, row) in batch.iter().zip(rows(&scores)?) {
                 sum.add(&row, &valid.gold[i])?;
             }
         }
@@ -224,22 +163,21 @@ impl TrainingTask for Tuning<'_> {
         new.is_better_than(old)
     }
 
-    fn keep(&self, network: &TunedMatcher, epochs: &[Epoch<Ranked>]) -> Result<()> {
-        let matcher = network.matcher()?;
-        let mut description = Description::of::<RelationMatcher>(
-            matcher.sizes().clone(),
-            self.base.name(),
-            self.run.config.seed,
-        );
-        description.data.clone_from(&self.description.data);
-        description.training.clone_from(&self.description.training);
-        let valid = epochs.last().map(|epoch| &epoch.valid);
-        description.metrics.insert("valid".into(), json!(valid));
-        description.training.insert("epochs".into(), json!(epochs));
-        checkpoint::replace(self.run.task.out, |aside| {
+    fn keep(&self, network: &TunedMatcher, epochs: &[Epoch<Ranked>], out: &Path) -> Result<()> {
+        let (matcher, description) = (network.matcher()?, kept(&self.description, epochs));
+        let description = Description {
+            data: description.data,
+            training: description.training,
+            metrics: description.metrics,
+            ..Description::of::<RelationMatcher>(
+                matcher.sizes().clone(),
+                self.base.name(),
+                description.seed,
+            )
+        };
+        Ok(checkpoint::replace(out, |aside| {
             checkpoint::write_into(aside, &description, &matcher)?;
             network.encoder().write(&self.base, &aside.join(ENCODER))
-        })?;
-        Ok(())
+        })?)
     }
 }

@@ -13,70 +13,20 @@ use std::fmt;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 use wherefore::logic::aspects::{PAIRS, token_words};
 use wherefore::model::Random;
-use wherefore::model::checkpoint::{self, Description};
-use wherefore::model::optimise::AdamWConfig;
+use wherefore::model::checkpoint::Description;
 use wherefore::model::relation_pairs::{PairScorer, Sizes, Words};
 use wherefore::model::relations::{RelationMatcher, loss};
 use wherefore::model::tensor::Tensor;
 
-use super::relations::{Asked, Run, finite, found};
-use super::trainer::{Trainer, TrainingTask, batches, check_schedule};
-use super::{Epoch, Progress};
-use crate::error::{Error, Result};
+use super::dataset::{Asked, Run, finite, found};
+use crate::error::Result;
+use crate::train::trainer::{Trainer, TrainingTask, description, even_batches, first, rows};
+use crate::train::{Epoch, Progress};
 
 /// What μ is chosen from.
 const MIXES: [f32; 8] = [0.0, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 2.0];
-
-/// Everything that can be set of this training.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct PairTrainConfig {
-    /// Sizes of the network; `dim` follows from the encoder.
-    pub sizes: Sizes,
-    /// How steps are taken.
-    pub optimiser: AdamWConfig,
-    /// Most passes over the questions; 0 leaves the re-ranker out.
-    pub epochs: u32,
-    /// Passes without a better network after which the training ends.
-    pub patience: u32,
-    /// Questions in one step.
-    pub batch_questions: usize,
-}
-
-impl Default for PairTrainConfig {
-    fn default() -> Self {
-        Self {
-            sizes: Sizes::default(),
-            optimiser: AdamWConfig {
-                learning_rate: 1e-3,
-                ..AdamWConfig::default()
-            },
-            epochs: 6,
-            patience: 2,
-            batch_questions: 16,
-        }
-    }
-}
-
-impl PairTrainConfig {
-    /// Refuses settings with which nothing can be learned.
-    pub fn check(&self) -> Result<()> {
-        if self.epochs == 0 {
-            return Ok(());
-        }
-        check_schedule((self.epochs, self.patience), 0.05, &self.optimiser)?;
-        match self.batch_questions == 0 || self.sizes.candidates < 2 {
-            true => Err(Error::BadSetting(
-                "`pairs.batch_questions` must be at least 1 and `pairs.sizes.candidates` at least 2"
-                    .into(),
-            )),
-            false => Ok(()),
-        }
-    }
-}
 
 /// How well relations are ranked with the re-ranker.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -109,14 +59,10 @@ pub(super) fn pairs(
     see: &mut dyn FnMut(Progress),
 ) -> Result<Vec<Epoch<RankedPairs>>> {
     let lesson = Pairs::prepare(run, matcher)?;
-    let config = &run.config.pairs;
+    let config = run.config.pairs.trainer(run.config.trainer.seed);
     let out = run.task.out.join(PAIRS);
     let trainer = Trainer {
-        seed: run.config.seed,
-        epochs: config.epochs,
-        patience: config.patience,
-        warm_up: 0.05,
-        optimiser: config.optimiser.clone(),
+        config: &config,
         device: run.device,
         last: work.join(PAIRS),
         out: &out,
@@ -178,11 +124,10 @@ impl<'a> Pairs<'a> {
             candidates(&run.learn, true)?,
             candidates(&run.valid, false)?,
         );
-        let seed = run.config.seed;
-        let mut description = Description::of::<PairScorer>(sizes, encoder.name(), seed);
-        description.data.clone_from(&run.task.data);
-        let config = json!(run.config.pairs);
-        description.training.insert("config".into(), config);
+        let sizes = (sizes, encoder.name(), run.config.trainer.seed);
+        let config = &run.config.pairs;
+        let learned_from = run.learn.len();
+        let description = description::<PairScorer>(&run.task.data, sizes, config, learned_from);
         Ok(Self {
             run,
             description,
@@ -209,20 +154,13 @@ impl TrainingTask for Pairs<'_> {
     }
 
     fn first_network(&self) -> Result<PairScorer> {
-        let mut random = Random::stream(self.run.config.seed, 0);
-        let sizes = self.description.sizes.clone();
-        Ok(PairScorer::new(sizes, &mut random, self.run.device)?)
+        first(None, &self.description, self.run.device, PairScorer::new)
     }
 
     fn batches(&self, epoch: u32) -> Vec<Vec<usize>> {
-        let all: Vec<usize> = (0..self.run.learn.len()).collect();
-        let most = self.run.config.pairs.batch_questions;
-        batches(
-            &all,
-            (self.run.config.seed, epoch),
-            (most, usize::MAX),
-            |_| 1,
-        )
+        let config = &self.run.config;
+        let most = config.pairs.batch_questions;
+        even_batches(self.run.learn.len(), (config.trainer.seed, epoch), most)
     }
 
     fn loss(&self, network: &PairScorer, batch: &[usize], _: &mut Random) -> Result<Tensor> {
@@ -241,10 +179,7 @@ impl TrainingTask for Pairs<'_> {
         });
         for batch in all.chunks(self.run.config.pairs.batch_questions) {
             let scores = self.scores(network, &self.valid, batch)?;
-            let scores = scores
-                .to_vec2::<f32>()
-                .map_err(wherefore::model::Error::from)?;
-            for (&i, row) in batch.iter().zip(scores) {
+            for (&i, row) in batch.iter().zip(rows(&scores)?) {
                 finite(&row)?;
                 let ranked = &self.valid.ranked[i];
                 let (gold, total) = &self.valid.gold[i];
@@ -272,13 +207,5 @@ impl TrainingTask for Pairs<'_> {
     fn is_better(&self, new: &RankedPairs, old: &RankedPairs) -> bool {
         let all = |r: &RankedPairs| r.recall_at_1 + r.recall_at_5 + r.recall_at_10;
         all(new) > all(old)
-    }
-
-    fn keep(&self, network: &PairScorer, epochs: &[Epoch<RankedPairs>]) -> Result<()> {
-        let mut description = self.description.clone();
-        let valid = epochs.last().map(|epoch| &epoch.valid);
-        description.metrics.insert("valid".into(), json!(valid));
-        checkpoint::save(&self.run.task.out.join(PAIRS), &description, network, None)?;
-        Ok(())
     }
 }
