@@ -145,9 +145,69 @@ impl Search<'_> {
                     closed.push((self.arena.add(node)?, vec![(F::subject_unsaid, 1.0)]));
                 }
             }
+            // `what is the cheapest`: whatever has a price
+            Cat::Superlative(Op::Best(greatest, degree), ranked) if !self.is_yes_no => {
+                for (relation, rank) in self.degree_of_anything(*degree)? {
+                    let by = Measure::of(relation);
+                    let Some(of) = self.whoever(&by)? else {
+                        continue;
+                    };
+                    let own = vec![
+                        (F::subject_unsaid, 1.0),
+                        (F::top_measure, 1.0),
+                        (F::top_rank, rank),
+                        (F::measure_fits, self.step_fits((relation, true))),
+                    ];
+                    let top = Node::Top(of, by, *greatest, *ranked);
+                    closed.push((self.arena.add(top)?, own));
+                }
+            }
+            // `what is there for under 200 euros`
+            Cat::Than(is, than) if !self.is_yes_no => {
+                let Some(unit) = self.arena.unit_of(*than) else {
+                    return Ok(closed);
+                };
+                for id in 0..self.schema.relations.len() {
+                    let relation = RelationId(id as u32);
+                    let of = self.schema.relation(relation);
+                    let fits = match of.unit {
+                        Some(own) => own.kind == unit.kind,
+                        None => of.stems.iter().any(|s| self.lang.is_measured_in(s, unit)),
+                    };
+                    if !fits || !of.kind.is_measure() {
+                        continue;
+                    }
+                    let by = Measure::of(relation);
+                    if let Some(of) = self.whoever(&by)? {
+                        let node = self.arena.filtered(of, by, *is, *than)?;
+                        let own = vec![(F::subject_unsaid, 1.0), (F::compare_unspoken, 1.0)];
+                        closed.push((node, own));
+                    }
+                }
+            }
             _ => {}
         }
         Ok(closed)
+    }
+
+    /// The relations that a degree may mean where nothing says of what.
+    fn degree_of_anything(&mut self, degree: u8) -> Result<Vec<(RelationId, f32)>> {
+        if !self.schema.classes.is_empty() {
+            return self.degree_of_whoever(degree, 0, true);
+        }
+        let mut found: Vec<(RelationId, f32)> = Vec::new();
+        for (rank, measure) in self.lang.measures[usize::from(degree)].iter().enumerate() {
+            for relation in self.schema.relations_with(measure, self.lang) {
+                let of = self.schema.relation(relation);
+                let is_known = found.iter().any(|(r, _)| *r == relation);
+                if of.kind.is_measure() && !is_known {
+                    let exact = if of.stems.contains(measure) { 0.0 } else { 0.5 };
+                    let extra = (of.stems.len() - 1) as f32;
+                    found.push((relation, rank as f32 + extra + exact));
+                }
+            }
+        }
+        Ok(found)
     }
 
     /// Of several things, numbers are no answer where one number is asked for.
@@ -232,7 +292,7 @@ impl Search<'_> {
     /// Whether a set may be times: also as texts, where the relation says so.
     pub(super) fn may_be_time(&self, node: Id) -> bool {
         let said = match *self.arena.node(node) {
-            Node::Join((relation, true), _) => self.schema.relation(relation).is_time(self.lang),
+            Node::Join((relation, true), _) => self.schema.relation(relation).says_when(self.lang),
             _ => false,
         };
         said || self.arena.kind(node).is_measure()

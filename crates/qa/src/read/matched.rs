@@ -576,8 +576,8 @@ fn log_sum(ways: &[Fit]) -> f32 {
 
 /// Whether a word only comes near to what it stands for.
 fn is_soft(anchor: &Anchor) -> bool {
-    let soft = |(f, _): &(F, f32)| matches!(f, F::relation_soft | F::class_soft);
-    anchor.own.iter().any(soft)
+    let soft = [F::relation_soft, F::relation_said, F::class_soft, F::class_said];
+    anchor.own.iter().any(|(f, v)| *v > 0.0 && soft.contains(f))
 }
 
 /// The ways around some things: a step, or two through a node that nobody names.

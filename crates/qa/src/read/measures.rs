@@ -40,6 +40,18 @@ impl Search<'_> {
                 found.push((relation, rank));
             }
         }
+        // `walking_hours`, where something is longest
+        for id in 0..self.schema.relations.len() {
+            let relation = RelationId(id as u32);
+            let of = self.schema.relation(relation);
+            if of.kind.is_measure()
+                && of.unit.is_some_and(|unit| self.lang.degree_measured_in(degree, unit))
+                && !found.iter().any(|(r, _)| *r == relation)
+                && self.has(node, relation)?
+            {
+                found.push((relation, measures.len() as f32));
+            }
+        }
         if found.is_empty() && self.lang.timed[degree as usize] {
             // `older`, where all that is known is when it was planted
             for id in 0..self.schema.relations.len() {
