@@ -15,6 +15,7 @@ use super::unnamed::is_doubtful;
 use crate::error::Result;
 use crate::link::Link;
 use crate::link::nationalities::country;
+use crate::logic::Comparison;
 
 /// Longest name, in words.
 const MAX_NAME: usize = 10;
@@ -70,6 +71,7 @@ impl Search<'_> {
         self.unlike_anchors(&mut found)?;
         self.generic_anchors(&mut found)?;
         self.operator_anchors(&mut found);
+        self.zero_anchors(&mut found)?;
         self.number_anchors(&mut found)?;
         self.chain_anchors(&mut found);
         self.initial_anchors(&mut found);
@@ -410,6 +412,9 @@ impl Search<'_> {
                         }
                     }
                     if let Some([yes, _]) = &of.flag {
+                        if said.otherwise > 0 {
+                            continue;
+                        }
                         self.flag_anchor(relation, yes, slots, words, own, found)?;
                         continue;
                     }
@@ -750,11 +755,43 @@ impl Search<'_> {
         }
     }
 
+    /// What costs nothing, where something has a price: `free`. Elsewhere the word is none.
+    fn zero_anchors(&mut self, found: &mut Vec<Anchor>) -> Result<()> {
+        for phrase in self.words.phrases.clone() {
+            let Op::Zero(n) = phrase.op else {
+                continue;
+            };
+            let words = (phrase.from, phrase.to);
+            let Some(slots) = self.words.slots_of(words.0, words.1) else {
+                continue;
+            };
+            let zero = self.arena.add(Node::Const(0f64.to_bits()))?;
+            let measures = &self.lang.zeros[usize::from(n)];
+            for (id, of) in (0..).map(RelationId).zip(&self.schema.relations) {
+                let says = of.stems.iter().any(|stem| measures.contains(stem));
+                if says && of.kind == Kind::Number && !of.is_silent {
+                    let cat = Cat::Filter(Measure::of(id), Comparison::Equal, zero);
+                    let own = vec![(F::relation, 1.0), (F::relation_group, 1.0)];
+                    found.push(Anchor {
+                        slots,
+                        words,
+                        cat,
+                        own,
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn operator_anchors(&self, found: &mut Vec<Anchor>) {
         for phrase in &self.words.phrases {
             let Some(slots) = self.words.slots_of(phrase.from, phrase.to) else {
                 continue;
             };
+            if matches!(phrase.op, Op::Zero(_)) {
+                continue;
+            }
             let cat = match phrase.op {
                 op @ (Op::Best(..) | Op::Extreme(_)) => Cat::Superlative(op, Ranked::Nth(1)),
                 op @ Op::Order(first) => {

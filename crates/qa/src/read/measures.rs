@@ -10,7 +10,7 @@ use wherefore_graph::RelationId;
 use super::arena::{Id, Measure, Node, Ranked};
 use super::chart::{Cat, Made, Search};
 use super::features::Feature as F;
-use super::lang::{Gap, Op};
+use super::lang::{Gap, Op, Unit};
 use super::schema::Kind;
 use crate::error::Result;
 use crate::logic::Aggregate;
@@ -41,15 +41,19 @@ impl Search<'_> {
             }
         }
         // `walking_hours`, where something is longest
+        let unit_rank = |unit: Unit| {
+            let of = |stem: &String| self.lang.is_measured_in(stem, unit);
+            measures.iter().position(of).map(|rank| rank as f32 + 0.5)
+        };
         for id in 0..self.schema.relations.len() {
             let relation = RelationId(id as u32);
             let of = self.schema.relation(relation);
             if of.kind.is_measure()
-                && of.unit.is_some_and(|unit| self.lang.degree_measured_in(degree, unit))
+                && let Some(rank) = of.unit.and_then(unit_rank)
                 && !found.iter().any(|(r, _)| *r == relation)
                 && self.has(node, relation)?
             {
-                found.push((relation, measures.len() as f32));
+                found.push((relation, rank));
             }
         }
         if found.is_empty() && self.lang.timed[degree as usize] {

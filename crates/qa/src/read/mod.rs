@@ -180,6 +180,12 @@ impl Proposal {
         self.features[Feature::matched as usize] > 0.0
     }
 
+    /// How many words stand for relations and classes that are none of their names.
+    pub fn said_otherwise(&self) -> f32 {
+        let of = |feature: Feature| self.features[feature as usize];
+        of(Feature::relation_said) + of(Feature::class_said)
+    }
+
     /// How far words that the whole question was compared with name other relations than the ones it
     /// follows: 1 where one of them names just one.
     pub fn against(&self) -> f32 {
@@ -318,6 +324,21 @@ fn proposal(
         && search.arena.kind(reading.node).is_measure()
     {
         unused.push(search.words.text[word.start..word.end].to_owned());
+    }
+    // `how many miles`, where the graph has kilometres
+    if let Node::Join((relation, true), _) = *search.arena.node(reading.node)
+        && let Some(own) = search.schema.relation(relation).unit
+    {
+        let counted = |at: usize| {
+            let says = |p: &Phrase| matches!(p.op, Op::Count | Op::How(_)) && p.from < at && at <= p.to;
+            search.words.phrases.iter().any(says)
+        };
+        for (at, word) in search.words.all.iter().enumerate() {
+            let said = search.lang.unit(&word.lower).filter(|_| counted(at));
+            if said.is_some_and(|said| said.kind == own.kind && said.times != own.times) {
+                unused.push(search.words.text[word.start..word.end].to_owned());
+            }
+        }
     }
     for (slot, &at) in search.words.slots.iter().enumerate() {
         let word = &search.words.all[at];

@@ -252,7 +252,7 @@ impl Schema {
             None => schema.read_instances(graph)?,
             Some(counted) => schema.counted_around(counted, lang)?,
         }
-        schema.kind_steps = KindSteps::of(&schema.relations, lang);
+        schema.kind_steps = KindSteps::of(&schema.relations, &schema.classes, lang);
         for joins in schema.joins.values_mut() {
             joins.sort_by_key(|&(relation, count)| (std::cmp::Reverse(count), relation));
         }

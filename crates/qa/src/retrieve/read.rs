@@ -347,6 +347,7 @@ impl Retriever for Read {
             ("score", score),
             ("matched", yes(chosen.is_matched())),
             ("against", chosen.against()),
+            ("said", chosen.said_otherwise()),
             ("untyped", yes(known.is_untyped())),
         ];
         Ok(scored)

@@ -72,6 +72,7 @@ struct File {
     order: Order,
     ordinals: HashMap<String, Vec<String>>,
     numbers: HashMap<String, f64>,
+    zeros: Vec<Zero>,
     degrees: Vec<Degree>,
     extreme: Extremes,
     compare: Compares,
@@ -88,6 +89,7 @@ struct File {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Named {
+    classes: Vec<String>,
     have: Vec<String>,
     led_to_by: Vec<String>,
 }
@@ -117,6 +119,14 @@ pub(super) struct FollowWords {
     pub(super) being: HashSet<String>,
     /// What is put in where nothing stands for what was answered.
     pub(super) left_out: String,
+}
+
+/// Words that say that there is none of what something measures.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Zero {
+    words: Vec<String>,
+    measures: Vec<String>,
 }
 
 /// Units of one kind, each with how many of the smallest it is.
@@ -248,6 +258,8 @@ pub(super) enum Op {
     Where,
     /// `when`.
     When,
+    /// `free`: the number of the words for nothing.
+    Zero(u8),
 }
 
 /// A unit: of what kind, and how many of the smallest of the kind it is.
@@ -270,6 +282,8 @@ pub(super) enum Gap {
 
 /// Relations that things of a kind have, and those that lead to them, each as its stems.
 pub(super) struct Signs {
+    /// The last words of classes of them, as stems.
+    pub(super) classes: HashSet<String>,
     pub(super) have: Vec<HashSet<String>>,
     pub(super) led_to_by: Vec<HashSet<String>>,
 }
@@ -323,6 +337,8 @@ pub(super) struct Lang {
     phrases: HashMap<String, Vec<(Vec<String>, Op)>>,
     /// Stems of what each degree measures.
     pub(super) measures: Vec<Vec<String>>,
+    /// Stems of what words for nothing measure.
+    pub(super) zeros: Vec<HashSet<String>>,
     /// Degrees that any time may be meant by.
     pub(super) timed: Vec<bool>,
     groups: HashMap<String, Vec<u16>>,
@@ -367,6 +383,7 @@ impl Lang {
             labels.iter().map(of).collect()
         };
         let signs = |named: &Named| Signs {
+            classes: named.classes.iter().map(|w| stem(w).into_owned()).collect(),
             have: stems(&named.have),
             led_to_by: stems(&named.led_to_by),
         };
@@ -417,6 +434,7 @@ impl Lang {
             follow: file.follow,
             phrases: HashMap::new(),
             measures: Vec::new(),
+            zeros: Vec::new(),
             timed: Vec::new(),
             groups: HashMap::new(),
             wording: Wording::read(include_str!("en.words.tsv")),
@@ -495,6 +513,11 @@ impl Lang {
             let stems = degree.measures.iter().map(|m| stem(m).into_owned());
             lang.measures.push(stems.collect());
             lang.timed.push(degree.times);
+        }
+        for (n, zero) in (0..).zip(file.zeros) {
+            lang.say(&zero.words, Op::Zero(n));
+            let stems = zero.measures.iter().map(|m| stem(m).into_owned());
+            lang.zeros.push(stems.collect());
         }
         for (kind, units) in (0..).zip(file.units) {
             let stems = units.measures.iter().map(|m| stem(m).into_owned());

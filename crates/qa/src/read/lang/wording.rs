@@ -1,7 +1,8 @@
 //! What people say for the words of labels: `who looks after` for `keeper`.
 //!
-//! A line of the list is one meaning: words that labels have for it, then what is said for it
-//! without being its name. Everything is compared by its stem.
+//! A line of the list is one meaning: its names, further words that labels have for it, and what is
+//! said for it without being its name. Names are both on labels and said. Everything is compared by
+//! its stem.
 
 use hashbrown::HashMap;
 
@@ -20,35 +21,34 @@ pub(crate) struct Wording {
 }
 
 impl Wording {
-    /// Reads a list: `label, label | said, said of several words`; lines that begin with `#` and
-    /// empty ones say nothing.
+    /// Reads a list: `name, name ; label, label | said, said of several words`; lines that begin
+    /// with `#` and empty ones say nothing.
     pub(super) fn read(list: &str) -> Self {
         let mut found = Self::default();
-        let lines = list
-            .lines()
-            .filter(|line| !line.starts_with('#') && !line.trim().is_empty());
-        for (sense, line) in (0..).zip(lines) {
-            let (labels, said) = line.split_once('|').unwrap_or((line, ""));
-            for label in phrases_of(labels) {
-                match &label[..] {
-                    [one] => {
-                        note(&mut found.labels, one, sense);
-                        note(&mut found.said, one, sense);
-                    }
-                    _ => found.say(label, sense),
+        let says = |line: &&str| !line.starts_with('#') && !line.trim().is_empty();
+        for (sense, line) in (0..).zip(list.lines().filter(says)) {
+            let (names, said) = line.split_once('|').unwrap_or((line, ""));
+            let (names, labels) = names.split_once(';').unwrap_or((names, ""));
+            for name in phrases_of(names) {
+                if let [one] = &name[..] {
+                    note(&mut found.labels, one, sense);
                 }
+                found.say(name, sense);
+            }
+            for label in phrases_of(labels).iter().flatten() {
+                note(&mut found.labels, label, sense);
             }
             for phrase in phrases_of(said) {
-                match &phrase[..] {
-                    [one] => note(&mut found.said, one, sense),
-                    _ => found.say(phrase, sense),
-                }
+                found.say(phrase, sense);
             }
         }
         found
     }
 
     fn say(&mut self, phrase: Vec<String>, sense: Sense) {
+        if let [one] = &phrase[..] {
+            return note(&mut self.said, one, sense);
+        }
         let of = self.phrases.entry(phrase[0].clone()).or_default();
         let rest = phrase[1..].to_vec();
         if !of.contains(&(rest.clone(), sense)) {
@@ -95,12 +95,13 @@ fn note(of: &mut HashMap<String, Vec<Sense>>, stem: &str, sense: Sense) {
 }
 
 /// The phrases between commas, each as the stems of its words.
-fn phrases_of(list: &str) -> impl Iterator<Item = Vec<String>> {
+fn phrases_of(list: &str) -> Vec<Vec<String>> {
     let words = |phrase: &str| -> Vec<String> {
         let all = phrase.split_whitespace();
         all.map(|word| stem(word).into_owned()).collect()
     };
-    list.split(',').map(words).filter(|phrase| !phrase.is_empty())
+    let all = list.split(',').map(words);
+    all.filter(|phrase| !phrase.is_empty()).collect()
 }
 
 #[cfg(test)]
@@ -109,12 +110,13 @@ mod tests {
 
     #[test]
     fn what_is_said_means_labels_and_no_label_means_what_is_said() {
-        let list = "# people\nkeeper, warden | look after, run\n\nprice | cost";
+        let list = "# people\nkeeper, warden ; kept | look after, run\n\nprice | cost";
         let wording = Wording::read(list);
         assert!(wording.may_mean("run", "warden"));
         assert!(wording.may_mean(&stem("keeper"), "warden"), "a name of the same");
         assert!(!wording.may_mean("warden", "run"), "`run` is no name of it");
         assert!(!wording.may_mean("cost", "warden"));
+        assert!(wording.may_mean("run", "kept") && !wording.may_mean("kept", "warden"));
         let phrase: Vec<_> = ["looks", "after", "it"].map(stem).to_vec();
         let phrase: Vec<&str> = phrase.iter().map(AsRef::as_ref).collect();
         assert_eq!(wording.of_phrase(&phrase), [(2, 0)]);
