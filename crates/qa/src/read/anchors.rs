@@ -830,8 +830,21 @@ impl Search<'_> {
                 self.quantity_anchor(at, &said, found)?;
                 continue;
             }
-            if self.words.slots.binary_search(&at).is_err() || self.words.all[at].is_silent {
+            let is_slot = self.words.slots.binary_search(&at).is_ok();
+            if !is_slot || self.words.all[at].is_silent && self.date_from(at).is_none() {
                 continue;
+            }
+            if let Some(date) = self.date_from(at) {
+                let node = self.arena.add(Node::Const(date.from.to_bits()))?;
+                self.arena.say_lasts(node, date.lasts);
+                if let Some(slots) = self.words.slots_of(at, date.to) {
+                    found.push(Anchor {
+                        slots,
+                        words: (at, date.to),
+                        cat: Cat::Number(node),
+                        own: Vec::new(),
+                    });
+                }
             }
             if let Some((low, high, to)) = self.years_from(at) {
                 let low = self.arena.add(Node::Const(low.to_bits()))?;

@@ -120,6 +120,8 @@ pub(super) struct Arena<'g> {
     carried: (Rc<[EntityId]>, Form),
     /// The units in which the question says numbers.
     units: HashMap<Id, Unit>,
+    /// How long the months and days last that numbers stand for, in years.
+    lasting: HashMap<Id, f64>,
 }
 
 impl Measure {
@@ -219,7 +221,13 @@ impl<'g> Arena<'g> {
             most: if graph.service().is_some() { FAR } else { HERE },
             carried: (Rc::from([]), Form::Or(Vec::new())),
             units: HashMap::new(),
+            lasting: HashMap::new(),
         }
+    }
+
+    /// Notes that a number is the beginning of a month or a day.
+    pub(super) fn say_lasts(&mut self, number: Id, years: f64) {
+        self.lasting.insert(number, years);
     }
 
     /// Notes that a number is said in a unit.
@@ -291,6 +299,20 @@ impl<'g> Arena<'g> {
     /// it, and up to a year takes in all of it.
     pub(super) fn filtered(&mut self, of: Id, by: Measure, is: Comparison, than: Id) -> Result<Id> {
         let than = self.in_unit_of(&by, than)?;
+        if let (Some(&lasts), Node::Const(bits)) = (self.lasting.get(&than), self.node(than)) {
+            let end = self.add(Node::Const((f64::from_bits(*bits) + lasts).to_bits()))?;
+            let (is, than) = match is {
+                Comparison::Greater => (Comparison::AtLeast, end),
+                Comparison::AtMost => (Comparison::Less, end),
+                Comparison::Equal => {
+                    let begun = Node::Where(of, by.clone(), Comparison::AtLeast, than);
+                    let begun = self.add(begun)?;
+                    return self.add(Node::Where(begun, by, Comparison::Less, end));
+                }
+                is => (is, than),
+            };
+            return self.add(Node::Where(of, by, is, than));
+        }
         let year = match *self.node(than) {
             Node::Const(bits) if self.is_time(&by) => Some(f64::from_bits(bits)),
             _ => None,

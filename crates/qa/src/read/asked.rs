@@ -73,6 +73,11 @@ impl KindSteps {
         }
     }
 
+    /// Classes of people.
+    pub(super) fn person_classes(&self) -> &[ClassIx] {
+        &self.person_classes
+    }
+
     fn is_empty(&self) -> bool {
         let steps = self.people.is_empty() && self.places.is_empty();
         steps && self.person_classes.is_empty() && self.place_classes.is_empty()

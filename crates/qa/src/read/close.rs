@@ -149,7 +149,7 @@ impl Search<'_> {
             Cat::Superlative(Op::Best(greatest, degree), ranked) if !self.is_yes_no => {
                 for (relation, rank) in self.degree_of_anything(*degree)? {
                     let by = Measure::of(relation);
-                    let Some(of) = self.whoever(&by)? else {
+                    let Some(of) = self.whoever(&by)?.filter(|of| self.may_be_asked(*of)) else {
                         continue;
                     };
                     let own = vec![
@@ -188,6 +188,16 @@ impl Search<'_> {
             _ => {}
         }
         Ok(closed)
+    }
+
+    /// Whether a set may be what is asked for by the word alone: `who` asks for people, where classes
+    /// tell who they are.
+    fn may_be_asked(&self, of: Id) -> bool {
+        let asked = self.words.all.iter().find(|w| self.lang.asks(&w.lower));
+        let is_person = asked.is_some_and(|w| self.lang.person.contains(&w.lower));
+        let people = self.schema.kind_steps.person_classes();
+        let types = self.arena.types(of);
+        !is_person || people.is_empty() || types.iter().any(|class| people.contains(class))
     }
 
     /// The relations that a degree may mean where nothing says of what.

@@ -7,6 +7,7 @@ mod arithmetic;
 mod asked;
 mod chart;
 mod close;
+mod dates;
 mod far;
 mod features;
 mod fit;
@@ -180,10 +181,25 @@ impl Proposal {
         self.features[Feature::matched as usize] > 0.0
     }
 
-    /// How many words stand for relations and classes that are none of their names.
-    pub fn said_otherwise(&self) -> f32 {
+    /// What else tells how sure it is, for a calibration to weigh.
+    pub fn hints(&self) -> Vec<(&'static str, f32)> {
         let of = |feature: Feature| self.features[feature as usize];
-        of(Feature::relation_said) + of(Feature::class_said)
+        vec![
+            ("said", of(Feature::relation_said) + of(Feature::class_said)),
+            ("soft", of(Feature::relation_soft)),
+            ("bridge", of(Feature::bridge)),
+            ("rare", of(Feature::bridge_rare)),
+            ("whole", of(Feature::whole_fits)),
+            ("parts", self.understood.len() as f32),
+            ("passed", self.passed_over.len() as f32),
+            ("unnamed", of(Feature::unnamed)),
+            ("far", of(Feature::unnamed_far)),
+            ("otherwise", of(Feature::named_otherwise)),
+            ("matched_far", of(Feature::matched_far)),
+            ("matched_word", of(Feature::matched_word)),
+            ("person", of(Feature::person_fits) + of(Feature::place_fits)),
+            ("missing", of(Feature::relation_missing)),
+        ]
     }
 
     /// How far words that the whole question was compared with name other relations than the ones it

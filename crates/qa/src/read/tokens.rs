@@ -106,6 +106,13 @@ impl Words {
         {
             first.is_silent = false;
         }
+        // `may 2021` is a month
+        for at in 1..words.all.len() {
+            let is_year = |w: &Word| w.lower.len() == 4 && number_of(&w.lower).is_some();
+            if is_year(&words.all[at]) && lang.months.contains_key(&words.all[at - 1].lower) {
+                words.all[at - 1].is_silent = false;
+            }
+        }
         for at in 1..words.all.len() {
             let counted = |p: &Phrase| p.to == at && matches!(p.op, Op::Extreme(_) | Op::Count);
             if lang.unit(&words.all[at].lower).is_some() && phrases.iter().any(counted) {

@@ -347,9 +347,9 @@ impl Retriever for Read {
             ("score", score),
             ("matched", yes(chosen.is_matched())),
             ("against", chosen.against()),
-            ("said", chosen.said_otherwise()),
             ("untyped", yes(known.is_untyped())),
         ];
+        scored.signals.extend(chosen.hints());
         Ok(scored)
     }
 }
