@@ -237,7 +237,14 @@ impl Search<'_> {
             degrees.push(most as f32 + 1.0);
         }
         let most = degrees.iter().copied().fold(1.0, f32::max);
+        let text = self.words.text_of(from, to).to_owned();
+        let several = groups.len() > 1;
         for ((_, kind, entities), degree) in groups.into_iter().zip(degrees).take(GROUPS) {
+            // `gouda` is the cheese, where the graph has Gouda as well
+            let mut as_written = false;
+            for &entity in entities.iter().take(GROUPS) {
+                as_written |= self.graph.entity_label(entity)? == text;
+            }
             let mut own = vec![
                 (F::name_rare, (most / degree).ln()),
                 (F::name, 1.0),
@@ -247,7 +254,7 @@ impl Search<'_> {
             if named.unsure > 0.0 {
                 own.push((F::name_unsure, named.unsure));
             }
-            if !capital && !is_quoted {
+            if !capital && !is_quoted && !(as_written && several) {
                 own.push((F::name_lower, 1.0));
             }
             match kind {

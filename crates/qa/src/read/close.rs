@@ -5,7 +5,7 @@ use wherefore_graph::RelationId;
 use super::arena::{Id, Meaning, Measure, Node};
 use super::chart::{Cat, Item, Search, Weighed, sorted};
 use super::features::Feature as F;
-use super::lang::Op;
+use super::lang::{Gap, Op};
 use super::numbers::comparative;
 use super::schema::{ClassIx, Kind};
 use crate::error::Result;
@@ -32,7 +32,13 @@ impl Search<'_> {
                     closed.push((self.arena.add(Node::Any(node))?, own));
                     return Ok(closed);
                 }
-                if self.is_named(node) && self.schema.is_untyped {
+                let leads = match self.is_named(node) {
+                    true if self.schema.is_untyped => true,
+                    // `what is on Tuesday`, where only one thing is said of it
+                    true => self.is_in(item) && self.ways_from(node)?.len() == 1,
+                    false => false,
+                };
+                if leads {
                     // `who is from France`
                     for &(step, rarity) in self.ways_from(node)?.iter() {
                         let join = self.arena.add(Node::Join(step, node))?;
@@ -201,9 +207,9 @@ impl Search<'_> {
     }
 
     /// The relations that a degree may mean where nothing says of what.
-    fn degree_of_anything(&mut self, degree: u8) -> Result<Vec<(RelationId, f32)>> {
+    pub(super) fn degree_of_anything(&mut self, degree: u8) -> Result<Vec<(RelationId, f32)>> {
         if !self.schema.classes.is_empty() {
-            return self.degree_of_whoever(degree, 0, true);
+            return self.degree_of_largest(degree);
         }
         let mut found: Vec<(RelationId, f32)> = Vec::new();
         for (rank, measure) in self.lang.measures[usize::from(degree)].iter().enumerate() {
@@ -218,6 +224,12 @@ impl Search<'_> {
             }
         }
         Ok(found)
+    }
+
+    /// Whether `in`, `on` or the like stands right before a part.
+    fn is_in(&self, item: &Item) -> bool {
+        let before = item.words.0.checked_sub(1).map(|at| &self.words.all[at]);
+        before.is_some_and(|w| self.lang.between(&w.lower) == Some(Gap::In))
     }
 
     /// Of several things, numbers are no answer where one number is asked for.
@@ -254,9 +266,14 @@ impl Search<'_> {
         than: Id,
         is_number: bool,
     ) -> Result<Vec<(RelationId, f32)>> {
-        if !is_number {
-            return self.degree(degree, than);
+        match is_number {
+            true => self.degree_of_largest(degree),
+            false => self.degree(degree, than),
         }
+    }
+
+    /// The relations that a degree may mean for the things of the largest classes.
+    fn degree_of_largest(&mut self, degree: u8) -> Result<Vec<(RelationId, f32)>> {
         let mut classes: Vec<ClassIx> = (0..self.schema.classes.len() as ClassIx).collect();
         let size = |class: &ClassIx| self.schema.classes[*class as usize].instances;
         classes.sort_by_key(|class| std::cmp::Reverse(size(class)));

@@ -66,6 +66,9 @@ use crate::question::Question;
 /// classes.
 const WEAK: f32 = 3.5;
 
+/// Relations of a graph that are no longer few.
+const MANY_RELATIONS: f32 = 200.0;
+
 /// What a graph speaks of, made once for a graph.
 #[derive(Debug)]
 pub struct Known {
@@ -97,6 +100,12 @@ impl Known {
     /// Whether the graph's things have no classes.
     pub fn is_untyped(&self) -> bool {
         self.schema.is_untyped
+    }
+
+    /// How few relations the graph has: 1 for none, 0 from [`MANY_RELATIONS`] on. Among few ways the
+    /// likeliest is more often the right one.
+    pub fn fewness(&self) -> f32 {
+        (1.0 - self.schema.relations.len() as f32 / MANY_RELATIONS).max(0.0)
     }
 
     /// Phrases of the graph's steps, learned from questions over it.
@@ -179,27 +188,6 @@ impl Proposal {
     /// Whether it was found by comparing the whole question with a way, and by no word of its own.
     pub fn is_matched(&self) -> bool {
         self.features[Feature::matched as usize] > 0.0
-    }
-
-    /// What else tells how sure it is, for a calibration to weigh.
-    pub fn hints(&self) -> Vec<(&'static str, f32)> {
-        let of = |feature: Feature| self.features[feature as usize];
-        vec![
-            ("said", of(Feature::relation_said) + of(Feature::class_said)),
-            ("soft", of(Feature::relation_soft)),
-            ("bridge", of(Feature::bridge)),
-            ("rare", of(Feature::bridge_rare)),
-            ("whole", of(Feature::whole_fits)),
-            ("parts", self.understood.len() as f32),
-            ("passed", self.passed_over.len() as f32),
-            ("unnamed", of(Feature::unnamed)),
-            ("far", of(Feature::unnamed_far)),
-            ("otherwise", of(Feature::named_otherwise)),
-            ("matched_far", of(Feature::matched_far)),
-            ("matched_word", of(Feature::matched_word)),
-            ("person", of(Feature::person_fits) + of(Feature::place_fits)),
-            ("missing", of(Feature::relation_missing)),
-        ]
     }
 
     /// How far words that the whole question was compared with name other relations than the ones it

@@ -348,8 +348,9 @@ impl Retriever for Read {
             ("matched", yes(chosen.is_matched())),
             ("against", chosen.against()),
             ("untyped", yes(known.is_untyped())),
+            ("few", known.fewness() * yes(known.is_untyped())),
+            ("matched_few", known.fewness() * yes(chosen.is_matched())),
         ];
-        scored.signals.extend(chosen.hints());
         Ok(scored)
     }
 }
