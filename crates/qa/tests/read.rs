@@ -538,9 +538,33 @@ fn degrees_kinds_and_comparisons_with_others_are_read() {
 fn workshop() -> MemoryGraph {
     let mut lines = Vec::new();
     for (name, minutes, weight, price, paid, checked, mechanic) in [
-        ("Chain Job", "30", "2", "40", "yes", "2023-01-20", "Ann Reed"),
-        ("Gear Job", "90", "0.4", "95", "no", "2023-02-01", "Bo Field"),
-        ("Frame Job", "240", "12", "310", "no", "2022-12-31", "Ann Reed"),
+        (
+            "Chain Job",
+            "30",
+            "2",
+            "40",
+            "yes",
+            "2023-01-20",
+            "Ann Reed",
+        ),
+        (
+            "Gear Job",
+            "90",
+            "0.4",
+            "95",
+            "no",
+            "2023-02-01",
+            "Bo Field",
+        ),
+        (
+            "Frame Job",
+            "240",
+            "12",
+            "310",
+            "no",
+            "2022-12-31",
+            "Ann Reed",
+        ),
         ("Bell Job", "60", "0.1", "0", "yes", "2023-01-05", "Cy Park"),
     ] {
         lines.push((name, "type", "job"));
@@ -589,7 +613,10 @@ fn amounts_are_compared_in_the_unit_of_the_relation() {
             "Which jobs weigh less than 500 grams?",
             &["Bell Job", "Gear Job"],
         ),
-        ("Which jobs take between 1 and 3 hours?", &["Bell Job", "Gear Job"]),
+        (
+            "Which jobs take between 1 and 3 hours?",
+            &["Bell Job", "Gear Job"],
+        ),
         ("Which job took the longest?", &["Frame Job"]),
     ];
     all_read(&graph, read);
@@ -629,7 +656,10 @@ fn months_days_and_items_are_read() {
         ),
         ("What is the cheapest item?", &["Bell Job"]),
         ("What is the most expensive?", &["Frame Job"]),
-        ("What is there for under 50 euros?", &["Bell Job", "Chain Job"]),
+        (
+            "What is there for under 50 euros?",
+            &["Bell Job", "Chain Job"],
+        ),
     ];
     all_read(&graph, read);
 }

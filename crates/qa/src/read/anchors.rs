@@ -468,7 +468,11 @@ impl Search<'_> {
         for slot in 0..self.words.slots.len() {
             let at = self.words.slots[slot];
             let lower = &self.words.all[at].lower;
-            let rests = self.lang.unlike.iter().filter_map(|un| lower.strip_prefix(un.as_str()));
+            let rests = self
+                .lang
+                .unlike
+                .iter()
+                .filter_map(|un| lower.strip_prefix(un.as_str()));
             let stems: Vec<String> = rests
                 .filter(|rest| rest.len() > 2)
                 .map(|rest| crate::words::stem(rest).into_owned())

@@ -61,7 +61,12 @@ impl KindSteps {
             steps.into_iter().take(MOST).map(|(_, step)| step).collect()
         };
         let named = |signs: &Signs| {
-            let last = |class: &Class| class.stems.last().is_some_and(|s| signs.classes.contains(s));
+            let last = |class: &Class| {
+                class
+                    .stems
+                    .last()
+                    .is_some_and(|s| signs.classes.contains(s))
+            };
             let all = (0..).zip(classes).filter(|(_, class)| last(class));
             all.map(|(ix, _)| ix).collect()
         };

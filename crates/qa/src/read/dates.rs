@@ -92,11 +92,7 @@ mod tests {
     fn read(text: &str) -> Option<(Option<String>, Option<String>, usize)> {
         let words: Vec<&str> = text.split(' ').collect();
         let date = date(&words, 0, english())?;
-        Some((
-            written(date.from),
-            written(date.from + date.lasts),
-            date.to,
-        ))
+        Some((written(date.from), written(date.from + date.lasts), date.to))
     }
 
     #[test]
@@ -104,14 +100,23 @@ mod tests {
         let days = |from: &str, until: Option<&str>, to| {
             Some((Some(from.to_owned()), until.map(str::to_owned), to))
         };
-        assert_eq!(read("february 2023"), days("2023-02-01", Some("2023-03-01"), 2));
+        assert_eq!(
+            read("february 2023"),
+            days("2023-02-01", Some("2023-03-01"), 2)
+        );
         assert_eq!(read("december 2023"), days("2023-12-01", None, 2));
-        assert_eq!(read("3 may 2021"), days("2021-05-03", Some("2021-05-04"), 3));
+        assert_eq!(
+            read("3 may 2021"),
+            days("2021-05-03", Some("2021-05-04"), 3)
+        );
         assert_eq!(
             read("20th of june 1994"),
             days("1994-06-20", Some("1994-06-21"), 4)
         );
-        assert_eq!(read("may 3 2021"), days("2021-05-03", Some("2021-05-04"), 3));
+        assert_eq!(
+            read("may 3 2021"),
+            days("2021-05-03", Some("2021-05-04"), 3)
+        );
         assert_eq!(read("may"), None, "no year");
         assert_eq!(read("3 apples 2021"), None);
         assert_eq!(written(1994.0), None);

@@ -587,7 +587,12 @@ fn log_sum(ways: &[Fit]) -> f32 {
 
 /// Whether a word only comes near to what it stands for.
 fn is_soft(anchor: &Anchor) -> bool {
-    let soft = [F::relation_soft, F::relation_said, F::class_soft, F::class_said];
+    let soft = [
+        F::relation_soft,
+        F::relation_said,
+        F::class_soft,
+        F::class_said,
+    ];
     anchor.own.iter().any(|(f, v)| *v > 0.0 && soft.contains(f))
 }
 

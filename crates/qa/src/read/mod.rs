@@ -190,6 +190,12 @@ impl Proposal {
         self.features[Feature::matched as usize] > 0.0
     }
 
+    /// Whether a word stands for a relation or class that is called otherwise.
+    pub fn is_said_otherwise(&self) -> bool {
+        let of = |feature: Feature| self.features[feature as usize];
+        of(Feature::relation_said) + of(Feature::class_said) > 0.0
+    }
+
     /// How far words that the whole question was compared with name other relations than the ones it
     /// follows: 1 where one of them names just one.
     pub fn against(&self) -> f32 {
@@ -334,7 +340,8 @@ fn proposal(
         && let Some(own) = search.schema.relation(relation).unit
     {
         let counted = |at: usize| {
-            let says = |p: &Phrase| matches!(p.op, Op::Count | Op::How(_)) && p.from < at && at <= p.to;
+            let says =
+                |p: &Phrase| matches!(p.op, Op::Count | Op::How(_)) && p.from < at && at <= p.to;
             search.words.phrases.iter().any(says)
         };
         for (at, word) in search.words.all.iter().enumerate() {

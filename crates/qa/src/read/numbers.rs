@@ -127,7 +127,10 @@ impl Search<'_> {
             }
             (Cat::Relation(r), Cat::Number(n)) | (Cat::Number(n), Cat::Relation(r)) => {
                 let is_said = matches!(self.arena.node(*n), Node::Const(_));
-                if is_said && self.arena.agrees(*r, *n) && self.schema.relation(*r).kind.is_measure() {
+                if is_said
+                    && self.arena.agrees(*r, *n)
+                    && self.schema.relation(*r).kind.is_measure()
+                {
                     let by = Measure::of(*r);
                     let cat = Cat::Filter(by, Comparison::Equal, *n);
                     made.push((cat, vec![(F::equal_relation, 1.0)]));
@@ -161,6 +164,7 @@ impl Search<'_> {
             ) => {
                 if let Node::Join((r, true), of) = *self.arena.node(*node)
                     && self.schema.relation(r).kind.is_measure()
+                    && self.arena.agrees(r, *n)
                 {
                     // `is the population of Texas more than 5 million`
                     let by = Measure::of(r);
@@ -542,7 +546,9 @@ impl Search<'_> {
         let of = self.schema.relation(relation);
         let measures = &self.lang.measures[usize::from(degree)];
         of.stems.iter().any(|stem| measures.contains(stem))
-            || of.unit.is_some_and(|unit| self.lang.degree_measured_in(degree, unit))
+            || of
+                .unit
+                .is_some_and(|unit| self.lang.degree_measured_in(degree, unit))
     }
 
     /// A set with what is told of each member.

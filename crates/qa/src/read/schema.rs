@@ -462,13 +462,7 @@ impl Schema {
     }
 
     /// Says of a relation what was seen of it.
-    fn describe(
-        &mut self,
-        relation: &mut Relation,
-        id: RelationId,
-        mut seen: Seen,
-        lang: &Lang,
-    ) {
+    fn describe(&mut self, relation: &mut Relation, id: RelationId, mut seen: Seen, lang: &Lang) {
         let all = [Kind::Thing, Kind::Number, Kind::Time, Kind::Text];
         let most = (0..4).max_by_key(|&i| (seen.kinds[i], 4 - i)).unwrap_or(0);
         relation.kind = all[most];
@@ -778,7 +772,9 @@ fn yes_or_no(term: &Term, lang: &Lang) -> Option<(bool, bool)> {
     match text {
         "1" => Some((true, as_number && !is_boolean)),
         "0" => Some((false, as_number && !is_boolean)),
-        _ => lang.says_yes(&text.to_lowercase()).map(|is_yes| (is_yes, false)),
+        _ => lang
+            .says_yes(&text.to_lowercase())
+            .map(|is_yes| (is_yes, false)),
     }
 }
 
@@ -821,9 +817,8 @@ pub(super) fn kind_of(term: &Term) -> Kind {
 pub(super) fn entity_kind(entity: EntityId, graph: &dyn Graph) -> Result<Kind> {
     let term = graph.entity_term(entity)?;
     let kind = kind_of(&term);
-    let is_thing = kind.is_measure()
-        && matches!(term, Term::Name(_))
-        && !graph.outgoing(entity)?.is_empty();
+    let is_thing =
+        kind.is_measure() && matches!(term, Term::Name(_)) && !graph.outgoing(entity)?.is_empty();
     Ok(if is_thing { Kind::Thing } else { kind })
 }
 
@@ -853,7 +848,9 @@ fn unit_of(label: &str, lang: &Lang) -> Option<Unit> {
             lang.unit_of_label(unit).filter(|_| !is_rate)
         }
         // `hours`, but no letter alone
-        None => lang.unit_of_label(&words).filter(|_| words.len() > LEAST_UNIT),
+        None => lang
+            .unit_of_label(&words)
+            .filter(|_| words.len() > LEAST_UNIT),
     }
 }
 

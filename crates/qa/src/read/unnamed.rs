@@ -18,7 +18,9 @@ const WAYS: usize = 12;
 /// Whether a part may be by chance: a relation that is near, or a name in small letters.
 pub(super) fn is_doubtful(anchor: &Anchor) -> bool {
     let has = |feature| anchor.own.iter().any(|(f, v)| *f == feature && *v > 0.0);
-    has(F::relation_soft) || has(F::relation_said) || has(F::name_lower) && anchor.slots.1 - anchor.slots.0 == 1
+    has(F::relation_soft)
+        || has(F::relation_said)
+        || has(F::name_lower) && anchor.slots.1 - anchor.slots.0 == 1
 }
 
 impl Search<'_> {

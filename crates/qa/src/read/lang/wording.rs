@@ -113,7 +113,10 @@ mod tests {
         let list = "# people\nkeeper, warden ; kept | look after, run\n\nprice | cost";
         let wording = Wording::read(list);
         assert!(wording.may_mean("run", "warden"));
-        assert!(wording.may_mean(&stem("keeper"), "warden"), "a name of the same");
+        assert!(
+            wording.may_mean(&stem("keeper"), "warden"),
+            "a name of the same"
+        );
         assert!(!wording.may_mean("warden", "run"), "`run` is no name of it");
         assert!(!wording.may_mean("cost", "warden"));
         assert!(wording.may_mean("run", "kept") && !wording.may_mean("kept", "warden"));
