@@ -12,6 +12,9 @@
 //! | `matched` | 1 where no word of the question names the relation |
 //! | `against` | how far words name another relation than the one that was followed then, at most 1 |
 //! | `untyped` | 1 where the graph does not say what things are |
+//! | `few` | how few relations such a graph has, from 0 (200 and more) to 1 |
+//! | `matched_few` | the same, where no word of the question names the relation |
+//! | `said` | 1 where a word stands for what is called otherwise, and the graph says what things are |
 //!
 //! Weights come from questions with answers (`wherefore calibrate`): the reader's are built in,
 //! those of a checkpoint lie in its folder as `confidence.toml`. A signal that a calibration does

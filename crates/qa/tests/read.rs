@@ -534,6 +534,152 @@ fn degrees_kinds_and_comparisons_with_others_are_read() {
     assert_eq!(answer.status, Status::Abstained);
 }
 
+/// Workshop jobs: units in relation names, yes and no, dates.
+fn workshop() -> MemoryGraph {
+    let mut lines = Vec::new();
+    for (name, minutes, weight, price, paid, checked, mechanic) in [
+        (
+            "Chain Job",
+            "30",
+            "2",
+            "40",
+            "yes",
+            "2023-01-20",
+            "Ann Reed",
+        ),
+        (
+            "Gear Job",
+            "90",
+            "0.4",
+            "95",
+            "no",
+            "2023-02-01",
+            "Bo Field",
+        ),
+        (
+            "Frame Job",
+            "240",
+            "12",
+            "310",
+            "no",
+            "2022-12-31",
+            "Ann Reed",
+        ),
+        ("Bell Job", "60", "0.1", "0", "yes", "2023-01-05", "Cy Park"),
+    ] {
+        lines.push((name, "type", "job"));
+        lines.push((name, "duration_minutes", minutes));
+        lines.push((name, "weight_kg", weight));
+        lines.push((name, "price_eur", price));
+        lines.push((name, "paid", paid));
+        lines.push((name, "checked_on", checked));
+        lines.push((name, "mechanic", mechanic));
+    }
+    for (name, hired) in [
+        ("Ann Reed", "2015-03-01"),
+        ("Bo Field", "2019-07-01"),
+        ("Cy Park", "2021-02-01"),
+    ] {
+        lines.push((name, "type", "mechanic"));
+        lines.push((name, "hired_on", hired));
+    }
+    MemoryGraph::from_names(lines)
+}
+
+fn all_read(graph: &MemoryGraph, read: &[(&str, &[&str])]) {
+    let pipeline = pipeline();
+    for (question, wanted) in read {
+        let answer = ask(&pipeline, graph, question);
+        let told = (&answer.reading, &answer.reason);
+        assert_eq!(names(&answer), *wanted, "{question}: {told:?}");
+    }
+}
+
+#[test]
+fn amounts_are_compared_in_the_unit_of_the_relation() {
+    let graph = workshop();
+    let read: &[(&str, &[&str])] = &[
+        ("Which jobs take more than two hours?", &["Frame Job"]),
+        ("Which jobs take less than an hour?", &["Chain Job"]),
+        (
+            "Which jobs last longer than half an hour?",
+            &["Bell Job", "Frame Job", "Gear Job"],
+        ),
+        (
+            "Which jobs take an hour and a half or less?",
+            &["Bell Job", "Chain Job", "Gear Job"],
+        ),
+        (
+            "Which jobs weigh less than 500 grams?",
+            &["Bell Job", "Gear Job"],
+        ),
+        (
+            "Which jobs take between 1 and 3 hours?",
+            &["Bell Job", "Gear Job"],
+        ),
+        ("Which job took the longest?", &["Frame Job"]),
+    ];
+    all_read(&graph, read);
+    // no weight is compared with hours
+    let answer = ask(&pipeline(), &graph, "Which jobs weigh more than 2 hours?");
+    assert_eq!(answer.status, Status::Abstained);
+}
+
+#[test]
+fn what_is_so_and_what_is_not_are_told_apart() {
+    let graph = workshop();
+    let read: &[(&str, &[&str])] = &[
+        ("Which jobs are paid?", &["Bell Job", "Chain Job"]),
+        ("Which jobs haven't been paid?", &["Frame Job", "Gear Job"]),
+        ("Which jobs are unpaid?", &["Frame Job", "Gear Job"]),
+        ("Is the Gear Job paid?", &["no"]),
+        ("Has the Bell Job been paid?", &["yes"]),
+        ("How many jobs are paid?", &["2"]),
+        ("Which job is free?", &["Bell Job"]),
+    ];
+    all_read(&graph, read);
+}
+
+#[test]
+fn months_days_and_items_are_read() {
+    let graph = workshop();
+    let read: &[(&str, &[&str])] = &[
+        (
+            "Which jobs were checked in January 2023?",
+            &["Bell Job", "Chain Job"],
+        ),
+        ("Which jobs were checked on 5 January 2023?", &["Bell Job"]),
+        ("Which jobs were checked after January 2023?", &["Gear Job"]),
+        (
+            "Which jobs were checked before the 20th of January 2023?",
+            &["Bell Job", "Frame Job"],
+        ),
+        ("What is the cheapest item?", &["Bell Job"]),
+        ("What is the most expensive?", &["Frame Job"]),
+        (
+            "What is there for under 50 euros?",
+            &["Bell Job", "Chain Job"],
+        ),
+    ];
+    all_read(&graph, read);
+}
+
+#[test]
+fn what_people_say_for_a_relation_is_read() {
+    let graph = workshop();
+    let read: &[(&str, &[&str])] = &[
+        ("Who fixed the Gear Job?", &["Bo Field"]),
+        ("Who worked on the Chain Job?", &["Ann Reed"]),
+        ("When did Cy Park start?", &["2021-02-01"]),
+        ("How much does the Frame Job cost?", &["310"]),
+    ];
+    all_read(&graph, read);
+    for question in ["Who painted the Gear Job?", "Who sponsors the Chain Job?"] {
+        let answer = ask(&pipeline(), &graph, question);
+        assert_eq!(answer.status, Status::Abstained, "{question}");
+    }
+}
+
 #[test]
 fn years_events_and_abbreviations_are_read() {
     let mut lines = Vec::new();

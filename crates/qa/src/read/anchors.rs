@@ -9,12 +9,13 @@ use wherefore_graph::{Direction, EntityId, NameMatch, RelationId};
 use super::arena::{Measure, Node, Ranked};
 use super::chart::{Anchor, Cat, Search, sorted};
 use super::features::Feature as F;
-use super::lang::Op;
-use super::schema::{Class, ClassIx, Kind, Relation, entity_kind};
+use super::lang::{Op, Sense, Unit};
+use super::schema::{Class, ClassIx, Kind, Relation, entity_kind, number_of};
 use super::unnamed::is_doubtful;
 use crate::error::Result;
 use crate::link::Link;
 use crate::link::nationalities::country;
+use crate::logic::Comparison;
 
 /// Longest name, in words.
 const MAX_NAME: usize = 10;
@@ -22,10 +23,32 @@ const MAX_NAME: usize = 10;
 const PART: f32 = 0.3;
 /// Longest phrase of a class or relation, in slots.
 const MAX_PHRASE: usize = 4;
+/// Classes that a noun for whatever there is may mean.
+const GENERIC: usize = 4;
 /// Things of one name that are told apart.
 const NAMESAKES: usize = 64;
 /// Classes among which the things of a name are told apart.
 const GROUPS: usize = 6;
+
+/// A number as the question says it.
+struct Quantity {
+    number: f64,
+    /// How many times what is written there it is: `million`.
+    scale: f64,
+    unit: Option<Unit>,
+    /// The word after it.
+    to: usize,
+}
+
+/// How words say a label.
+struct Said {
+    /// Words that are of one group with a word of the label.
+    group: usize,
+    /// Words that are said for a word of the label.
+    otherwise: usize,
+    /// Words of the label that are not said.
+    missing: usize,
+}
 
 /// A name in the question.
 struct Named {
@@ -44,7 +67,11 @@ impl Search<'_> {
         self.within_reach = self.reach(&found)?;
         self.compare_steps(&found)?;
         self.phrase_anchors(&mut found)?;
+        self.wording_anchors(&mut found);
+        self.unlike_anchors(&mut found)?;
+        self.generic_anchors(&mut found)?;
         self.operator_anchors(&mut found);
+        self.zero_anchors(&mut found)?;
         self.number_anchors(&mut found)?;
         self.chain_anchors(&mut found);
         self.initial_anchors(&mut found);
@@ -210,7 +237,14 @@ impl Search<'_> {
             degrees.push(most as f32 + 1.0);
         }
         let most = degrees.iter().copied().fold(1.0, f32::max);
+        let text = self.words.text_of(from, to).to_owned();
+        let several = groups.len() > 1;
         for ((_, kind, entities), degree) in groups.into_iter().zip(degrees).take(GROUPS) {
+            // `gouda` is the cheese, where the graph has Gouda as well
+            let mut as_written = false;
+            for &entity in entities.iter().take(GROUPS) {
+                as_written |= self.graph.entity_label(entity)? == text;
+            }
             let mut own = vec![
                 (F::name_rare, (most / degree).ln()),
                 (F::name, 1.0),
@@ -220,7 +254,7 @@ impl Search<'_> {
             if named.unsure > 0.0 {
                 own.push((F::name_unsure, named.unsure));
             }
-            if !capital && !is_quoted {
+            if !capital && !is_quoted && !(as_written && several) {
                 own.push((F::name_lower, 1.0));
             }
             match kind {
@@ -310,8 +344,16 @@ impl Search<'_> {
         let mut relations: HashMap<usize, Vec<RelationId>> = HashMap::new();
         for slot in 0..n {
             let stem = &self.words.all[self.words.slots[slot]].stem;
-            classes.insert(slot, self.schema.classes_with(stem, self.lang));
-            relations.insert(slot, self.schema.relations_with(stem, self.lang));
+            let mut of = self.schema.classes_with(stem, self.lang);
+            of.extend(self.schema.classes_said(stem, self.lang));
+            of.sort_unstable();
+            of.dedup();
+            classes.insert(slot, of);
+            let mut of = self.schema.relations_with(stem, self.lang);
+            of.extend(self.schema.relations_said(stem, self.lang));
+            of.sort_unstable();
+            of.dedup();
+            relations.insert(slot, of);
         }
         for from in 0..n {
             for to in from + 1..=n.min(from + MAX_PHRASE) {
@@ -322,16 +364,17 @@ impl Search<'_> {
                 let slots = (from, to);
                 for &class in &classes[&from] {
                     let Class { stems: of, .. } = &self.schema.classes[class as usize];
-                    let Some((group, missing)) = self.matched(&stems, of) else {
+                    let Some(said) = self.matched(&stems, of) else {
                         continue;
                     };
-                    if missing * 2 > of.len() {
+                    if said.missing * 2 > of.len() {
                         continue;
                     }
                     let own = vec![
                         (F::class, 1.0),
-                        (F::class_group, group as f32),
-                        (F::class_missing, missing as f32),
+                        (F::class_group, said.group as f32),
+                        (F::class_said, said.otherwise as f32),
+                        (F::class_missing, said.missing as f32),
                     ];
                     let cat = Cat::set(self.arena.add(Node::Class(class))?);
                     found.push(Anchor {
@@ -346,17 +389,18 @@ impl Search<'_> {
                         continue;
                     }
                     let of = self.schema.relation(relation);
-                    let Some((group, missing)) = self.matched(&stems, &of.stems) else {
+                    let Some(said) = self.matched(&stems, &of.stems) else {
                         continue;
                     };
                     // `taller` compares heights, and is not the height
-                    if group > 0 && self.is_comparative(words) {
+                    if said.group + said.otherwise > 0 && self.is_comparative(words) {
                         continue;
                     }
                     let mut own = vec![
                         (F::relation, 1.0),
-                        (F::relation_group, group as f32),
-                        (F::relation_missing, missing as f32),
+                        (F::relation_group, said.group as f32),
+                        (F::relation_said, said.otherwise as f32),
+                        (F::relation_missing, said.missing as f32),
                         (F::relation_fits, self.relation_fits(relation)),
                     ];
                     own.extend(self.preposition(relation, words.1));
@@ -374,6 +418,13 @@ impl Search<'_> {
                             own.push((F::relation_missing_extreme, 1.0));
                         }
                     }
+                    if let Some([yes, _]) = &of.flag {
+                        if said.otherwise > 0 {
+                            continue;
+                        }
+                        self.flag_anchor(relation, yes, slots, words, own, found)?;
+                        continue;
+                    }
                     let cat = Cat::Relation(relation);
                     found.push(Anchor {
                         slots,
@@ -381,8 +432,87 @@ impl Search<'_> {
                         cat,
                         own: own.clone(),
                     });
-                    self.relation_as_set(relation, slots, words, own, found)?;
+                    // what is only said for a relation is no name of what it leads to
+                    if said.otherwise == 0 {
+                        self.relation_as_set(relation, slots, words, own, found)?;
+                    }
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// The things of which a relation to yes and no says so: `restored`, `with a lift`.
+    fn flag_anchor(
+        &mut self,
+        relation: RelationId,
+        says: &[EntityId],
+        slots: (usize, usize),
+        words: (usize, usize),
+        own: Vec<(F, f32)>,
+        found: &mut Vec<Anchor>,
+    ) -> Result<()> {
+        let says = self.arena.add(Node::Ents(sorted(says.to_vec())))?;
+        let node = self.arena.add(Node::Join((relation, false), says))?;
+        found.push(Anchor {
+            slots,
+            words,
+            cat: Cat::set(node),
+            own,
+        });
+        Ok(())
+    }
+
+    /// Words that say that something is not so: `unsold`, where the graph says what is sold.
+    fn unlike_anchors(&mut self, found: &mut Vec<Anchor>) -> Result<()> {
+        for slot in 0..self.words.slots.len() {
+            let at = self.words.slots[slot];
+            let lower = &self.words.all[at].lower;
+            let rests = self
+                .lang
+                .unlike
+                .iter()
+                .filter_map(|un| lower.strip_prefix(un.as_str()));
+            let stems: Vec<String> = rests
+                .filter(|rest| rest.len() > 2)
+                .map(|rest| crate::words::stem(rest).into_owned())
+                .collect();
+            for stem in stems {
+                for relation in self.schema.relations_with(&stem, self.lang) {
+                    let of = self.schema.relation(relation);
+                    if let Some([_, no]) = &of.flag
+                        && of.stems == [stem.as_str()]
+                    {
+                        let own = vec![(F::relation, 1.0)];
+                        let words = (at, at + 1);
+                        self.flag_anchor(relation, no, (slot, slot + 1), words, own, found)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Nouns for whatever there is (`items`): the largest classes.
+    fn generic_anchors(&mut self, found: &mut Vec<Anchor>) -> Result<()> {
+        for slot in 0..self.words.slots.len() {
+            let at = self.words.slots[slot];
+            let known = |a: &Anchor| (a.slots.0..a.slots.1).contains(&slot) && !is_otherwise(a);
+            if !self.lang.generic.contains(&self.words.all[at].lower) || found.iter().any(known) {
+                continue;
+            }
+            let mut classes: Vec<ClassIx> = (0..self.schema.classes.len() as ClassIx).collect();
+            let of = |class: &ClassIx| self.schema.classes[*class as usize].instances;
+            classes.retain(|class| of(class) > 0);
+            classes.sort_by_key(|class| std::cmp::Reverse(of(class)));
+            for &class in classes.iter().take(GENERIC) {
+                let node = self.arena.add(Node::Class(class))?;
+                found.push(Anchor {
+                    slots: (slot, slot + 1),
+                    words: (at, at + 1),
+                    cat: Cat::set(node),
+                    own: vec![(F::class, 1.0), (F::class_said, 1.0)],
+                });
             }
         }
         Ok(())
@@ -456,7 +586,7 @@ impl Search<'_> {
         for slot in 0..self.words.slots.len() {
             let at = self.words.slots[slot];
             let word = &self.words.all[at];
-            let known = |a: &Anchor| (a.slots.0..a.slots.1).contains(&slot);
+            let known = |a: &Anchor| (a.slots.0..a.slots.1).contains(&slot) && !is_otherwise(a);
             if word.is_silent || found.iter().any(known) {
                 continue;
             }
@@ -481,7 +611,8 @@ impl Search<'_> {
             for (relation, cosine) in self.near.relations(&word.lower, self.schema)? {
                 let ranks = self.lang.is_superlative(&self.words.all[at].lower)
                     && self.schema.relation(relation).kind.is_measure();
-                if ranks || !self.is_within_reach(relation) {
+                let is_flag = self.schema.relation(relation).flag.is_some();
+                if ranks || is_flag || !self.is_within_reach(relation) {
                     continue;
                 }
                 found.push(Anchor {
@@ -571,22 +702,97 @@ impl Search<'_> {
         other.then_some((F::preposition_differs, 1.0))
     }
 
-    /// Whether each stem is one of a label's; how many are so by another word for it, and how many
-    /// of the label's are not said.
-    fn matched(&self, stems: &[String], label: &[String]) -> Option<(usize, usize)> {
+    /// How these stems say a label; none where one of them does not.
+    fn matched(&self, stems: &[String], label: &[String]) -> Option<Said> {
         let mut said = vec![false; label.len()];
-        let mut group = 0;
+        let (mut group, mut otherwise) = (0, 0);
         for stem in stems {
-            let place = label.iter().position(|l| l == stem).or_else(|| {
+            let place = label.iter().position(|l| l == stem);
+            let place = place.or_else(|| {
+                let place = label.iter().position(|l| self.lang.same_group(l, stem))?;
                 group += 1;
-                label.iter().position(|l| self.lang.same_group(l, stem))
+                Some(place)
+            });
+            let place = place.or_else(|| {
+                let means = |l: &String| self.lang.wording.may_mean(stem, l);
+                let place = label.iter().position(means)?;
+                otherwise += 1;
+                Some(place)
             })?;
             if said[place] {
                 return None;
             }
             said[place] = true;
         }
-        Some((group, said.iter().filter(|s| !**s).count()))
+        Some(Said {
+            group,
+            otherwise,
+            missing: said.iter().filter(|s| !**s).count(),
+        })
+    }
+
+    /// Relations that a phrase of several words is said for: `who looks after` for the keeper.
+    fn wording_anchors(&self, found: &mut Vec<Anchor>) {
+        let stems: Vec<&str> = self.words.all.iter().map(|w| w.stem.as_str()).collect();
+        for from in 0..stems.len() {
+            let mut by_length: HashMap<usize, Vec<Sense>> = HashMap::new();
+            for (length, sense) in self.lang.wording.of_phrase(&stems[from..]) {
+                by_length.entry(length).or_default().push(sense);
+            }
+            for (length, senses) in by_length {
+                let words = (from, from + length);
+                let Some(slots) = self.words.slots_of(words.0, words.1) else {
+                    continue;
+                };
+                for relation in self.schema.relations_meaning(&senses) {
+                    let of = self.schema.relation(relation);
+                    if !self.is_within_reach(relation) || of.flag.is_some() {
+                        continue;
+                    }
+                    let missing = of.stems.len() - 1;
+                    found.push(Anchor {
+                        slots,
+                        words,
+                        cat: Cat::Relation(relation),
+                        own: vec![
+                            (F::relation, 1.0),
+                            (F::relation_said, 1.0),
+                            (F::relation_missing, missing as f32),
+                            (F::relation_fits, self.relation_fits(relation)),
+                        ],
+                    });
+                }
+            }
+        }
+    }
+
+    /// What costs nothing, where something has a price: `free`. Elsewhere the word is none.
+    fn zero_anchors(&mut self, found: &mut Vec<Anchor>) -> Result<()> {
+        for phrase in self.words.phrases.clone() {
+            let Op::Zero(n) = phrase.op else {
+                continue;
+            };
+            let words = (phrase.from, phrase.to);
+            let Some(slots) = self.words.slots_of(words.0, words.1) else {
+                continue;
+            };
+            let zero = self.arena.add(Node::Const(0f64.to_bits()))?;
+            let measures = &self.lang.zeros[usize::from(n)];
+            for (id, of) in (0..).map(RelationId).zip(&self.schema.relations) {
+                let says = of.stems.iter().any(|stem| measures.contains(stem));
+                if says && of.kind == Kind::Number && !of.is_silent {
+                    let cat = Cat::Filter(Measure::of(id), Comparison::Equal, zero);
+                    let own = vec![(F::relation, 1.0), (F::relation_group, 1.0)];
+                    found.push(Anchor {
+                        slots,
+                        words,
+                        cat,
+                        own,
+                    });
+                }
+            }
+        }
+        Ok(())
     }
 
     fn operator_anchors(&self, found: &mut Vec<Anchor>) {
@@ -594,6 +800,9 @@ impl Search<'_> {
             let Some(slots) = self.words.slots_of(phrase.from, phrase.to) else {
                 continue;
             };
+            if matches!(phrase.op, Op::Zero(_)) {
+                continue;
+            }
             let cat = match phrase.op {
                 op @ (Op::Best(..) | Op::Extreme(_)) => Cat::Superlative(op, Ranked::Nth(1)),
                 op @ Op::Order(first) => {
@@ -627,35 +836,69 @@ impl Search<'_> {
     }
 
     fn number_anchors(&mut self, found: &mut Vec<Anchor>) -> Result<()> {
-        for at in self.words.slots.clone() {
-            if self.words.all[at].is_silent {
+        for at in 0..self.words.all.len() {
+            if let Some(said) = self.single_unit(at) {
+                self.quantity_anchor(at, &said, found)?;
                 continue;
             }
-            let Some((number, _, to)) = self.number_from(at) else {
+            let is_slot = self.words.slots.binary_search(&at).is_ok();
+            if !is_slot || self.words.all[at].is_silent && self.date_from(at).is_none() {
+                continue;
+            }
+            if let Some(date) = self.date_from(at) {
+                let node = self.arena.add(Node::Const(date.from.to_bits()))?;
+                self.arena.say_lasts(node, date.lasts);
+                if let Some(slots) = self.words.slots_of(at, date.to) {
+                    found.push(Anchor {
+                        slots,
+                        words: (at, date.to),
+                        cat: Cat::Number(node),
+                        own: Vec::new(),
+                    });
+                }
+            }
+            if let Some((low, high, to)) = self.years_from(at) {
+                let low = self.arena.add(Node::Const(low.to_bits()))?;
+                let high = self.arena.add(Node::Const(high.to_bits()))?;
+                if let Some(slots) = self.words.slots_of(at, to) {
+                    found.push(Anchor {
+                        slots,
+                        words: (at, to),
+                        cat: Cat::Range(low, high),
+                        own: Vec::new(),
+                    });
+                }
+            }
+            let Some(said) = self.number_from(at) else {
                 continue;
             };
-            let node = self.arena.add(Node::Const(number.to_bits()))?;
-            let mut cats = vec![(at, to, Cat::Number(node))];
+            let (number, to) = (said.number, said.to);
+            self.quantity_anchor(at, &said, found)?;
             // `between 3 and 5`, `1990 to 1995`
             let before = at.checked_sub(1).map(|i| self.words.all[i].lower.as_str());
             if let Some(between) = self.words.all.get(to)
-                && let Some((high, times, end)) = self.number_from(to + 1)
+                && let Some(high) = self.number_from(to + 1)
                 && self.lang.is_range(before, &between.lower)
             {
                 // `between 5 and 10 million`
-                let node = match number * times <= high {
-                    true => self.arena.add(Node::Const((number * times).to_bits()))?,
-                    false => node,
+                let low = match number * high.scale <= high.number {
+                    true => number * high.scale,
+                    false => number,
                 };
-                let high = self.arena.add(Node::Const(high.to_bits()))?;
-                cats.push((at, end, Cat::Range(node, high)));
-            }
-            for (from, to, cat) in cats {
-                if let Some(slots) = self.words.slots_of(from, to) {
+                let low = self.arena.add(Node::Const(low.to_bits()))?;
+                let end = high.to;
+                let unit = high.unit.or(said.unit);
+                let high = self.arena.add(Node::Const(high.number.to_bits()))?;
+                for (number, unit) in [low, high].into_iter().zip([unit, unit]) {
+                    if let Some(unit) = unit {
+                        self.arena.say_unit(number, unit);
+                    }
+                }
+                if let Some(slots) = self.words.slots_of(at, end) {
                     found.push(Anchor {
                         slots,
-                        words: (from, to),
-                        cat,
+                        words: (at, end),
+                        cat: Cat::Range(low, high),
                         own: Vec::new(),
                     });
                 }
@@ -664,12 +907,136 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// The number that begins at a word, how many times what is written there it is, and the word
-    /// after it: `5 million`.
-    fn number_from(&self, at: usize) -> Option<(f64, f64, usize)> {
-        self.words.all.get(at)?;
-        let number = self.words.number_at(at, self.lang)?;
-        let (mut scale, mut to) = (1.0, at + 1);
+    /// The years from and to that begin at a word, and the word after them: `19th century`,
+    /// `1990s`, `nineties`.
+    fn years_from(&self, at: usize) -> Option<(f64, f64, usize)> {
+        let word = &self.words.all[at].lower;
+        let next = self.words.all.get(at + 1);
+        if next.is_some_and(|next| self.lang.century.contains(&next.lower)) {
+            let is_end = |c: char| c.is_ascii_digit();
+            let written = word.trim_end_matches(|c| !is_end(c)).parse().ok();
+            let said = self.lang.operators(&[word]).into_iter();
+            let mut said = said.filter_map(|(_, op)| match op {
+                Op::Ordinal(n) => Some(f64::from(n)),
+                _ => None,
+            });
+            let n: f64 = written.or_else(|| said.next())?;
+            return Some((100.0 * n - 99.0, 100.0 * n, at + 2));
+        }
+        if let Some(tens) = self.lang.decades.get(word) {
+            return Some((1900.0 + tens, 1909.0 + tens, at + 1));
+        }
+        let year: f64 = word.strip_suffix('s')?.parse().ok()?;
+        let first = match word.len() {
+            5 => year,
+            3 => 1900.0 + year,
+            _ => return None,
+        };
+        let long = if first % 100.0 == 0.0 && first < 2000.0 {
+            99.0
+        } else {
+            9.0
+        };
+        (first % 10.0 == 0.0).then_some((first, first + long, at + 1))
+    }
+
+    fn quantity_anchor(
+        &mut self,
+        at: usize,
+        said: &Quantity,
+        found: &mut Vec<Anchor>,
+    ) -> Result<()> {
+        let node = self.arena.add(Node::Const(said.number.to_bits()))?;
+        let mut ends = vec![said.to];
+        if let Some(unit) = said.unit {
+            self.arena.say_unit(node, unit);
+            // the unit may be a relation's own word: `more than 350 calories`
+            ends.push(said.to - 1);
+        }
+        let mut all: Vec<_> = (ends.into_iter())
+            .filter(|to| *to > at)
+            .filter_map(|to| Some((self.words.slots_of(at, to)?, to)))
+            .collect();
+        all.dedup_by_key(|(slots, _)| *slots);
+        for (slots, to) in all {
+            found.push(Anchor {
+                slots,
+                words: (at, to),
+                cat: Cat::Number(node),
+                own: Vec::new(),
+            });
+        }
+        Ok(())
+    }
+
+    /// One of a unit, or half of one, where an amount is compared: `less than an hour`, `over half
+    /// an hour`.
+    fn single_unit(&self, at: usize) -> Option<Quantity> {
+        let word = |at: usize| self.words.all.get(at).map(|w| w.lower.as_str());
+        let compares = |p: &super::tokens::Phrase| {
+            p.to == at && matches!(p.op, Op::Compare(_)) || p.to + 1 == at && is_more(p.op)
+        };
+        let than = at > 0 && self.lang.is_than(&self.words.all[at - 1].lower);
+        let before = than || self.words.phrases.iter().any(compares);
+        let (mut number, mut to) = (1.0, at);
+        if self.lang.is_half(word(to)?) {
+            (number, to) = (0.5, to + 1);
+        }
+        if self.lang.is_single(word(to)?) {
+            to += 1;
+        } else if number == 1.0 {
+            return None;
+        }
+        let unit = self.lang.unit(word(to)?)?;
+        to += 1;
+        if number == 1.0 {
+            (number, to) = self.and_a_half(number, to);
+        }
+        // `an hour or less`
+        let after = |p: &super::tokens::Phrase| p.from == to && matches!(p.op, Op::Compare(_));
+        if !before && !self.words.phrases.iter().any(after) {
+            return None;
+        }
+        self.words.slots_of(at, to)?;
+        Some(Quantity {
+            number,
+            scale: 1.0,
+            unit: Some(unit),
+            to,
+        })
+    }
+
+    /// A number that `and a half` may follow, and the word after it.
+    fn and_a_half(&self, number: f64, to: usize) -> (f64, usize) {
+        let says = |at: usize, is: &dyn Fn(&str) -> bool| {
+            self.words.all.get(at).is_some_and(|w| is(&w.lower))
+        };
+        let half = says(to, &|w| self.lang.is_plus(w))
+            && says(to + 1, &|w| self.lang.is_single(w))
+            && says(to + 2, &|w| self.lang.is_half(w));
+        if half {
+            (number + 0.5, to + 3)
+        } else {
+            (number, to)
+        }
+    }
+
+    /// The number that begins at a word: `5 million`, `two and a half hours`, `10km`.
+    fn number_from(&self, at: usize) -> Option<Quantity> {
+        let word = self.words.all.get(at)?;
+        let mut to = at + 1;
+        let Some(number) = self.words.number_at(at, self.lang) else {
+            // `10km`
+            let end = word.lower.find(|c: char| c.is_alphabetic())?;
+            let (number, unit) = word.lower.split_at(end);
+            return Some(Quantity {
+                number: number_of(number)?,
+                scale: 1.0,
+                unit: Some(self.lang.unit(unit)?),
+                to,
+            });
+        };
+        let mut scale = 1.0;
         while let Some(next) = self.words.all.get(to)
             && let Some(times) = self.lang.number(&next.lower)
             && times >= 100.0
@@ -677,7 +1044,18 @@ impl Search<'_> {
             scale *= times;
             to += 1;
         }
-        Some((number * scale, scale, to))
+        let (number, mut to) = self.and_a_half(number * scale, to);
+        let next = self.words.all.get(to);
+        let unit = next.and_then(|next| self.lang.unit(&next.lower));
+        if unit.is_some() {
+            to += 1;
+        }
+        Some(Quantity {
+            number,
+            scale,
+            unit,
+            to,
+        })
     }
 
     /// Parts of a label that the question has in full say less than the whole of it.
@@ -686,8 +1064,10 @@ impl Search<'_> {
         let is_label = |a: &Anchor| says(a, &[F::relation, F::class]);
         let differs = [
             F::relation_group,
+            F::relation_said,
             F::relation_missing,
             F::class_group,
+            F::class_said,
             F::class_missing,
         ];
         let whole = |a: &&Anchor| is_label(a) && a.slots.1 > a.slots.0 + 1 && !says(a, &differs);
@@ -793,7 +1173,7 @@ impl Search<'_> {
             if word.is_light && matches!(price, F::skip_unknown | F::skip_word) {
                 price = self.price_of_light(slot, found);
             }
-            if word.is_silent {
+            if word.is_silent || self.lang.whose.contains(&word.lower) {
                 price = F::skip_silent;
             }
             self.skip[slot] = price;
@@ -809,6 +1189,7 @@ impl Search<'_> {
             if anchor.slots == (slot, slot + 1)
                 && matches!(anchor.cat, Cat::Relation(_))
                 && !says(anchor, F::relation_group)
+                && !says(anchor, F::relation_said)
                 && !says(anchor, F::relation_soft)
             {
                 if !says(anchor, F::relation_missing) {
@@ -844,6 +1225,17 @@ impl Search<'_> {
     fn describes(&self, slot: usize) -> bool {
         self.words.slots.get(slot + 1) == Some(&(self.words.slots[slot] + 1))
     }
+}
+
+/// Whether an operator compares two things: `longer`.
+fn is_more(op: Op) -> bool {
+    matches!(op, Op::More(..))
+}
+
+/// Whether words are said for a relation or class, and are none of its label's.
+fn is_otherwise(anchor: &Anchor) -> bool {
+    let says = |(f, v): &(F, f32)| *v > 0.0 && matches!(f, F::relation_said | F::class_said);
+    anchor.own.iter().any(says)
 }
 
 /// Whether a text is a year alone.

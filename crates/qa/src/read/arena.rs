@@ -8,6 +8,7 @@ use std::rc::Rc;
 use hashbrown::HashMap;
 use wherefore_graph::{Deferred, Direction, EntityId, Graph, RelationId, Term, edges_by_relation};
 
+use super::lang::Unit;
 use super::phrases::Told;
 use super::schema::{ClassIx, Kind, Schema, Step, entity_kind, number_of, row};
 use crate::error::Result;
@@ -117,6 +118,10 @@ pub(super) struct Arena<'g> {
     most: Limits,
     /// What was answered before, sorted, and as a form that stands below a set operator.
     carried: (Rc<[EntityId]>, Form),
+    /// The units in which the question says numbers.
+    units: HashMap<Id, Unit>,
+    /// How long the months and days last that numbers stand for, in years.
+    lasting: HashMap<Id, f64>,
 }
 
 impl Measure {
@@ -215,6 +220,45 @@ impl<'g> Arena<'g> {
             edges: 0,
             most: if graph.service().is_some() { FAR } else { HERE },
             carried: (Rc::from([]), Form::Or(Vec::new())),
+            units: HashMap::new(),
+            lasting: HashMap::new(),
+        }
+    }
+
+    /// Notes that a number is the beginning of a month or a day.
+    pub(super) fn say_lasts(&mut self, number: Id, years: f64) {
+        self.lasting.insert(number, years);
+    }
+
+    /// Notes that a number is said in a unit.
+    pub(super) fn say_unit(&mut self, number: Id, unit: Unit) {
+        self.units.insert(number, unit);
+    }
+
+    /// The unit in which a number is said.
+    pub(super) fn unit_of(&self, number: Id) -> Option<Unit> {
+        self.units.get(&number).copied()
+    }
+
+    /// Whether a number may be compared with what a relation leads to: units of one kind, where
+    /// both have one.
+    pub(super) fn agrees(&self, relation: RelationId, number: Id) -> bool {
+        let units = (self.schema.relation(relation).unit, self.unit_of(number));
+        !matches!(units, (Some(own), Some(said)) if own.kind != said.kind)
+    }
+
+    /// A number as a measure has it: `two hours` as 120 where the relation says minutes.
+    fn in_unit_of(&mut self, by: &Measure, number: Id) -> Result<Id> {
+        let own = match by {
+            Measure::Path(path) => path.last().map(|step| self.schema.relation(step.0).unit),
+            Measure::HowMany(..) => None,
+        };
+        match (own.flatten(), self.unit_of(number), self.node(number)) {
+            (Some(own), Some(said), Node::Const(bits)) if own.kind == said.kind => {
+                let number = f64::from_bits(*bits) * said.times / own.times;
+                self.add(Node::Const(number.to_bits()))
+            }
+            _ => Ok(number),
         }
     }
 
@@ -254,6 +298,21 @@ impl<'g> Arena<'g> {
     /// The members of a set whose measure compares so with a number. After a year is after all of
     /// it, and up to a year takes in all of it.
     pub(super) fn filtered(&mut self, of: Id, by: Measure, is: Comparison, than: Id) -> Result<Id> {
+        let than = self.in_unit_of(&by, than)?;
+        if let (Some(&lasts), Node::Const(bits)) = (self.lasting.get(&than), self.node(than)) {
+            let end = self.add(Node::Const((f64::from_bits(*bits) + lasts).to_bits()))?;
+            let (is, than) = match is {
+                Comparison::Greater => (Comparison::AtLeast, end),
+                Comparison::AtMost => (Comparison::Less, end),
+                Comparison::Equal => {
+                    let begun = Node::Where(of, by.clone(), Comparison::AtLeast, than);
+                    let begun = self.add(begun)?;
+                    return self.add(Node::Where(begun, by, Comparison::Less, end));
+                }
+                is => (is, than),
+            };
+            return self.add(Node::Where(of, by, is, than));
+        }
         let year = match *self.node(than) {
             Node::Const(bits) if self.is_time(&by) => Some(f64::from_bits(bits)),
             _ => None,

@@ -12,7 +12,7 @@ use wherefore_graph::{Direction, EntityId, Graph, RelationId, edges_by_relation}
 use super::arena::{Id, Meaning, Node};
 use super::chart::Search;
 use super::lang::{Lang, Signs};
-use super::schema::{Relation, Schema, Step, row};
+use super::schema::{Class, ClassIx, Relation, Schema, Step, row};
 use crate::error::Result;
 
 /// Members of a set that are looked at.
@@ -34,10 +34,13 @@ pub(super) struct Kinds {
 pub(super) struct KindSteps {
     people: Vec<Step>,
     places: Vec<Step>,
+    /// Classes of people, and of places.
+    person_classes: Vec<ClassIx>,
+    place_classes: Vec<ClassIx>,
 }
 
 impl KindSteps {
-    pub(super) fn of(relations: &[Relation], lang: &Lang) -> Self {
+    pub(super) fn of(relations: &[Relation], classes: &[Class], lang: &Lang) -> Self {
         let known = |signs: &Signs| {
             let mut steps: Vec<(usize, Step)> = Vec::new();
             for (id, relation) in (0..).zip(relations) {
@@ -57,10 +60,32 @@ impl KindSteps {
             steps.sort_by_key(|&(count, step)| (std::cmp::Reverse(count), step));
             steps.into_iter().take(MOST).map(|(_, step)| step).collect()
         };
+        let named = |signs: &Signs| {
+            let last = |class: &Class| {
+                class
+                    .stems
+                    .last()
+                    .is_some_and(|s| signs.classes.contains(s))
+            };
+            let all = (0..).zip(classes).filter(|(_, class)| last(class));
+            all.map(|(ix, _)| ix).collect()
+        };
         Self {
             people: known(&lang.people),
             places: known(&lang.places),
+            person_classes: named(&lang.people),
+            place_classes: named(&lang.places),
         }
+    }
+
+    /// Classes of people.
+    pub(super) fn person_classes(&self) -> &[ClassIx] {
+        &self.person_classes
+    }
+
+    fn is_empty(&self) -> bool {
+        let steps = self.people.is_empty() && self.places.is_empty();
+        steps && self.person_classes.is_empty() && self.place_classes.is_empty()
     }
 }
 
@@ -74,10 +99,19 @@ impl Schema {
                 !edges_by_relation(&rows[usize::from(on)], relation).is_empty()
             })
         };
-        let (people, places) = (
-            makes(&self.kind_steps.people),
-            makes(&self.kind_steps.places),
-        );
+        // what its class is called tells more than what it has
+        let types = self.types_of(graph, thing)?;
+        let is_of = |classes: &[ClassIx]| types.iter().any(|class| classes.contains(class));
+        let (people, places) = match (
+            is_of(&self.kind_steps.person_classes),
+            is_of(&self.kind_steps.place_classes),
+        ) {
+            (false, false) => (
+                makes(&self.kind_steps.people),
+                makes(&self.kind_steps.places),
+            ),
+            told => told,
+        };
         let share = |is: bool| f32::from(u8::from(is)) / if people && places { 2.0 } else { 1.0 };
         Ok((people || places).then(|| Kinds {
             people: share(people),
@@ -111,7 +145,7 @@ impl Search<'_> {
     pub(super) fn kinds(&mut self, node: Id) -> Result<Kinds> {
         let mut sum = Kinds::default();
         let kind_steps = &self.schema.kind_steps;
-        if kind_steps.people.is_empty() && kind_steps.places.is_empty() {
+        if kind_steps.is_empty() {
             return Ok(sum);
         }
         let Meaning::Set(members) = self.arena.meaning(node)? else {

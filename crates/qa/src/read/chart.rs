@@ -256,8 +256,10 @@ impl<'g> Search<'g> {
         let first = words.all.iter().position(begins);
         let is_yes_no = first.is_some_and(|at| {
             let next = words.all.get(at + 1);
+            // `do you know who …`, but not `do you have any …`
+            let asks = || words.all[at + 1..].iter().any(|w| lang.asks(&w.lower));
             lang.yes_no.contains(&words.all[at].lower)
-                && !next.is_some_and(|w| lang.is_polite(&w.lower))
+                && !(next.is_some_and(|w| lang.is_polite(&w.lower)) && asks())
         });
         Self {
             lang,

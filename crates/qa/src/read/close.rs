@@ -5,7 +5,7 @@ use wherefore_graph::RelationId;
 use super::arena::{Id, Meaning, Measure, Node};
 use super::chart::{Cat, Item, Search, Weighed, sorted};
 use super::features::Feature as F;
-use super::lang::Op;
+use super::lang::{Gap, Op};
 use super::numbers::comparative;
 use super::schema::{ClassIx, Kind};
 use crate::error::Result;
@@ -32,7 +32,13 @@ impl Search<'_> {
                     closed.push((self.arena.add(Node::Any(node))?, own));
                     return Ok(closed);
                 }
-                if self.is_named(node) && self.schema.is_untyped {
+                let leads = match self.is_named(node) {
+                    true if self.schema.is_untyped => true,
+                    // `what is on Tuesday`, where only one thing is said of it
+                    true => self.is_in(item) && self.ways_from(node)?.len() == 1,
+                    false => false,
+                };
+                if leads {
                     // `who is from France`
                     for &(step, rarity) in self.ways_from(node)?.iter() {
                         let join = self.arena.add(Node::Join(step, node))?;
@@ -145,9 +151,85 @@ impl Search<'_> {
                     closed.push((self.arena.add(node)?, vec![(F::subject_unsaid, 1.0)]));
                 }
             }
+            // `what is the cheapest`: whatever has a price
+            Cat::Superlative(Op::Best(greatest, degree), ranked) if !self.is_yes_no => {
+                for (relation, rank) in self.degree_of_anything(*degree)? {
+                    let by = Measure::of(relation);
+                    let Some(of) = self.whoever(&by)?.filter(|of| self.may_be_asked(*of)) else {
+                        continue;
+                    };
+                    let own = vec![
+                        (F::subject_unsaid, 1.0),
+                        (F::top_measure, 1.0),
+                        (F::top_rank, rank),
+                        (F::measure_fits, self.step_fits((relation, true))),
+                    ];
+                    let top = Node::Top(of, by, *greatest, *ranked);
+                    closed.push((self.arena.add(top)?, own));
+                }
+            }
+            // `what is there for under 200 euros`
+            Cat::Than(is, than) if !self.is_yes_no => {
+                let Some(unit) = self.arena.unit_of(*than) else {
+                    return Ok(closed);
+                };
+                for id in 0..self.schema.relations.len() {
+                    let relation = RelationId(id as u32);
+                    let of = self.schema.relation(relation);
+                    let fits = match of.unit {
+                        Some(own) => own.kind == unit.kind,
+                        None => of.stems.iter().any(|s| self.lang.is_measured_in(s, unit)),
+                    };
+                    if !fits || !of.kind.is_measure() {
+                        continue;
+                    }
+                    let by = Measure::of(relation);
+                    if let Some(of) = self.whoever(&by)? {
+                        let node = self.arena.filtered(of, by, *is, *than)?;
+                        let own = vec![(F::subject_unsaid, 1.0), (F::compare_unspoken, 1.0)];
+                        closed.push((node, own));
+                    }
+                }
+            }
             _ => {}
         }
         Ok(closed)
+    }
+
+    /// Whether a set may be what is asked for by the word alone: `who` asks for people, where classes
+    /// tell who they are.
+    fn may_be_asked(&self, of: Id) -> bool {
+        let asked = self.words.all.iter().find(|w| self.lang.asks(&w.lower));
+        let is_person = asked.is_some_and(|w| self.lang.person.contains(&w.lower));
+        let people = self.schema.kind_steps.person_classes();
+        let types = self.arena.types(of);
+        !is_person || people.is_empty() || types.iter().any(|class| people.contains(class))
+    }
+
+    /// The relations that a degree may mean where nothing says of what.
+    pub(super) fn degree_of_anything(&mut self, degree: u8) -> Result<Vec<(RelationId, f32)>> {
+        if !self.schema.classes.is_empty() {
+            return self.degree_of_largest(degree);
+        }
+        let mut found: Vec<(RelationId, f32)> = Vec::new();
+        for (rank, measure) in self.lang.measures[usize::from(degree)].iter().enumerate() {
+            for relation in self.schema.relations_with(measure, self.lang) {
+                let of = self.schema.relation(relation);
+                let is_known = found.iter().any(|(r, _)| *r == relation);
+                if of.kind.is_measure() && !is_known {
+                    let exact = if of.stems.contains(measure) { 0.0 } else { 0.5 };
+                    let extra = (of.stems.len() - 1) as f32;
+                    found.push((relation, rank as f32 + extra + exact));
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Whether `in`, `on` or the like stands right before a part.
+    fn is_in(&self, item: &Item) -> bool {
+        let before = item.words.0.checked_sub(1).map(|at| &self.words.all[at]);
+        before.is_some_and(|w| self.lang.between(&w.lower) == Some(Gap::In))
     }
 
     /// Of several things, numbers are no answer where one number is asked for.
@@ -184,9 +266,14 @@ impl Search<'_> {
         than: Id,
         is_number: bool,
     ) -> Result<Vec<(RelationId, f32)>> {
-        if !is_number {
-            return self.degree(degree, than);
+        match is_number {
+            true => self.degree_of_largest(degree),
+            false => self.degree(degree, than),
         }
+    }
+
+    /// The relations that a degree may mean for the things of the largest classes.
+    fn degree_of_largest(&mut self, degree: u8) -> Result<Vec<(RelationId, f32)>> {
         let mut classes: Vec<ClassIx> = (0..self.schema.classes.len() as ClassIx).collect();
         let size = |class: &ClassIx| self.schema.classes[*class as usize].instances;
         classes.sort_by_key(|class| std::cmp::Reverse(size(class)));
@@ -232,7 +319,7 @@ impl Search<'_> {
     /// Whether a set may be times: also as texts, where the relation says so.
     pub(super) fn may_be_time(&self, node: Id) -> bool {
         let said = match *self.arena.node(node) {
-            Node::Join((relation, true), _) => self.schema.relation(relation).is_time(self.lang),
+            Node::Join((relation, true), _) => self.schema.relation(relation).says_when(self.lang),
             _ => false,
         };
         said || self.arena.kind(node).is_measure()

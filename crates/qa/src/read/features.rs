@@ -26,7 +26,7 @@ features! {
     // names
     name, name_word, name_rare, name_unsure, name_namesakes, name_lower, name_literal, name_number, name_prominent,
     // classes and relations
-    class, class_soft, class_group, class_missing, relation, relation_group, relation_missing, relation_missing_extreme, relation_only_extreme, relation_soft, relation_fits, inside_label, preposition, preposition_differs,
+    class, class_soft, class_group, class_said, class_missing, relation, relation_group, relation_said, relation_missing, relation_missing_extreme, relation_only_extreme, relation_soft, relation_fits, inside_label, preposition, preposition_differs,
     relation_named_as_class, value_named_as_class,
     compound, unnamed, unnamed_far, named_otherwise, role,
     // joins: relation or set first, what stands between, along or against the relation

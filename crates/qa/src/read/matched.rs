@@ -437,6 +437,14 @@ impl Search<'_> {
             self.words.phrases.iter().any(said)
         };
         let counts: Vec<bool> = self.words.slots.iter().map(counts).collect();
+        // `and` between the two names is what both are joined by
+        let joins = |slot: &usize| {
+            let at = self.words.slots[*slot];
+            let said = |p: &super::tokens::Phrase| p.op == Op::And && (p.from..p.to).contains(&at);
+            let before = names.iter().any(|(n, _)| n.anchor.words.1 <= at);
+            let after = names.iter().any(|(n, _)| at < n.anchor.words.0);
+            before && after && self.words.phrases.iter().any(said)
+        };
         let (mut skipped, mut is_count, mut against) = (0, false, 0.0);
         let is_followed = |relation: &RelationId| {
             let along = |fit: &Fit| fit.way.iter().any(|step| step.0 == *relation);
@@ -451,6 +459,9 @@ impl Search<'_> {
             }
             if counts[slot] {
                 is_count = true;
+                continue;
+            }
+            if names.len() > 1 && joins(&slot) {
                 continue;
             }
             let skip = self.skip[slot];
@@ -605,8 +616,13 @@ fn is_exact(anchor: &&Anchor) -> bool {
 
 /// Whether a word only comes near to what it stands for.
 fn is_soft(anchor: &Anchor) -> bool {
-    let soft = |(f, _): &(F, f32)| matches!(f, F::relation_soft | F::class_soft);
-    anchor.own.iter().any(soft)
+    let soft = [
+        F::relation_soft,
+        F::relation_said,
+        F::class_soft,
+        F::class_said,
+    ];
+    anchor.own.iter().any(|(f, v)| *v > 0.0 && soft.contains(f))
 }
 
 /// The ways around some things: a step, or two through a node that nobody names.

@@ -10,7 +10,7 @@ use wherefore_graph::RelationId;
 use super::arena::{Id, Measure, Node, Ranked};
 use super::chart::{Cat, Made, Search};
 use super::features::Feature as F;
-use super::lang::{Gap, Op};
+use super::lang::{Gap, Op, Unit};
 use super::schema::Kind;
 use crate::error::Result;
 use crate::logic::Aggregate;
@@ -37,6 +37,22 @@ impl Search<'_> {
                 }
                 let extra = (of.stems.len() - 1) as f32;
                 let rank = rank as f32 + extra + if exact { 0.0 } else { 0.5 };
+                found.push((relation, rank));
+            }
+        }
+        // `walking_hours`, where something is longest
+        let unit_rank = |unit: Unit| {
+            let of = |stem: &String| self.lang.is_measured_in(stem, unit);
+            measures.iter().position(of).map(|rank| rank as f32 + 0.5)
+        };
+        for id in 0..self.schema.relations.len() {
+            let relation = RelationId(id as u32);
+            let of = self.schema.relation(relation);
+            if of.kind.is_measure()
+                && let Some(rank) = of.unit.and_then(unit_rank)
+                && !found.iter().any(|(r, _)| *r == relation)
+                && self.has(node, relation)?
+            {
                 found.push((relation, rank));
             }
         }

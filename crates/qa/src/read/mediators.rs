@@ -164,6 +164,8 @@ impl Schema {
             stems,
             words,
             prepositions: b.prepositions.clone(),
+            unit: if second.1 { b.unit.or(a.unit) } else { None },
+            flag: b.flag.clone().filter(|_| second.1),
             kind: b.kind,
             is_noun: false,
             is_silent: false,

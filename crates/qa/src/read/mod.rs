@@ -7,6 +7,7 @@ mod arithmetic;
 mod asked;
 mod chart;
 mod close;
+mod dates;
 mod far;
 mod features;
 mod fit;
@@ -65,6 +66,9 @@ use crate::question::Question;
 /// classes.
 const WEAK: f32 = 3.5;
 
+/// Relations of a graph that are no longer few.
+const MANY_RELATIONS: f32 = 200.0;
+
 /// What a graph speaks of, made once for a graph.
 #[derive(Debug)]
 pub struct Known {
@@ -96,6 +100,12 @@ impl Known {
     /// Whether the graph's things have no classes.
     pub fn is_untyped(&self) -> bool {
         self.schema.is_untyped
+    }
+
+    /// How few relations the graph has: 1 for none, 0 from [`MANY_RELATIONS`] on. Among few ways the
+    /// likeliest is more often the right one.
+    pub fn fewness(&self) -> f32 {
+        (1.0 - self.schema.relations.len() as f32 / MANY_RELATIONS).max(0.0)
     }
 
     /// Phrases of the graph's steps, learned from questions over it.
@@ -178,6 +188,12 @@ impl Proposal {
     /// Whether it was found by comparing the whole question with a way, and by no word of its own.
     pub fn is_matched(&self) -> bool {
         self.features[Feature::matched as usize] > 0.0
+    }
+
+    /// Whether a word stands for a relation or class that is called otherwise.
+    pub fn is_said_otherwise(&self) -> bool {
+        let of = |feature: Feature| self.features[feature as usize];
+        of(Feature::relation_said) + of(Feature::class_said) > 0.0
     }
 
     /// How far words that the whole question was compared with name other relations than the ones it
@@ -318,6 +334,22 @@ fn proposal(
         && search.arena.kind(reading.node).is_measure()
     {
         unused.push(search.words.text[word.start..word.end].to_owned());
+    }
+    // `how many miles`, where the graph has kilometres
+    if let Node::Join((relation, true), _) = *search.arena.node(reading.node)
+        && let Some(own) = search.schema.relation(relation).unit
+    {
+        let counted = |at: usize| {
+            let says =
+                |p: &Phrase| matches!(p.op, Op::Count | Op::How(_)) && p.from < at && at <= p.to;
+            search.words.phrases.iter().any(says)
+        };
+        for (at, word) in search.words.all.iter().enumerate() {
+            let said = search.lang.unit(&word.lower).filter(|_| counted(at));
+            if said.is_some_and(|said| said.kind == own.kind && said.times != own.times) {
+                unused.push(search.words.text[word.start..word.end].to_owned());
+            }
+        }
     }
     for (slot, &at) in search.words.slots.iter().enumerate() {
         let word = &search.words.all[at];

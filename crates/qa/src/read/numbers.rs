@@ -29,10 +29,14 @@ impl Search<'_> {
     pub(super) fn numbers(&mut self, a: &Cat, b: &Cat, made: &mut Made) -> Result<()> {
         match (a, b) {
             (Cat::Relation(r), Cat::Than(is, n)) | (Cat::Than(is, n), Cat::Relation(r)) => {
+                if !self.arena.agrees(*r, *n) {
+                    return Ok(());
+                }
                 let by = match self.schema.relation(*r).kind {
                     Kind::Number | Kind::Time => Measure::of(*r),
-                    Kind::Thing => Measure::how_many(*r),
-                    Kind::Text => return Ok(()),
+                    // nothing can have more of them than there are
+                    Kind::Thing if self.may_count(*r, *n) => Measure::how_many(*r),
+                    Kind::Thing | Kind::Text => return Ok(()),
                 };
                 made.push((Cat::Filter(by, *is, *n), vec![(F::compare_relation, 1.0)]));
             }
@@ -45,8 +49,30 @@ impl Search<'_> {
                     ..
                 },
                 Cat::Relation(r),
-            ) if self.schema.relation(*r).kind.is_measure() => {
+            ) if self.schema.relation(*r).kind.is_measure() && self.arena.agrees(*r, *than) => {
                 let filter = Cat::Filter(Measure::of(*r), comparative(*greater), *than);
+                made.push((filter, vec![(F::compare_relation, 1.0)]));
+            }
+            // `last longer than two hours`, where both words are the duration's
+            (
+                Cat::Relation(r),
+                Cat::FilterDegree {
+                    greater,
+                    degree,
+                    than,
+                    is_number,
+                },
+            ) if self.schema.relation(*r).kind.is_measure() && self.is_of_degree(*r, *degree) => {
+                let by = Measure::of(*r);
+                let than = match is_number {
+                    true if self.arena.agrees(*r, *than) => *than,
+                    false if self.has(*than, *r)? => {
+                        let value = Node::Of(Aggregate::Only, *than, by.clone());
+                        self.arena.add(value)?
+                    }
+                    _ => return Ok(()),
+                };
+                let filter = Cat::Filter(by, comparative(*greater), than);
                 made.push((filter, vec![(F::compare_relation, 1.0)]));
             }
             // `lasted more than 100 days`, where both words are the duration's
@@ -54,7 +80,7 @@ impl Search<'_> {
                 made.push((b.clone(), vec![(F::merged, 1.0)]));
             }
             (Cat::ThanRelation(is, r), Cat::Number(n)) => {
-                if self.schema.relation(*r).kind.is_measure() {
+                if self.schema.relation(*r).kind.is_measure() && self.arena.agrees(*r, *n) {
                     let by = Measure::of(*r);
                     made.push((Cat::Filter(by, *is, *n), vec![(F::compare_relation, 1.0)]));
                 }
@@ -101,7 +127,10 @@ impl Search<'_> {
             }
             (Cat::Relation(r), Cat::Number(n)) | (Cat::Number(n), Cat::Relation(r)) => {
                 let is_said = matches!(self.arena.node(*n), Node::Const(_));
-                if is_said && self.schema.relation(*r).kind.is_measure() {
+                if is_said
+                    && self.arena.agrees(*r, *n)
+                    && self.schema.relation(*r).kind.is_measure()
+                {
                     let by = Measure::of(*r);
                     let cat = Cat::Filter(by, Comparison::Equal, *n);
                     made.push((cat, vec![(F::equal_relation, 1.0)]));
@@ -135,6 +164,7 @@ impl Search<'_> {
             ) => {
                 if let Node::Join((r, true), of) = *self.arena.node(*node)
                     && self.schema.relation(r).kind.is_measure()
+                    && self.arena.agrees(r, *n)
                 {
                     // `is the population of Texas more than 5 million`
                     let by = Measure::of(r);
@@ -197,6 +227,9 @@ impl Search<'_> {
                 let is = comparative(*greater);
                 for (relation, rank) in self.degree(*degree, *node)? {
                     let by = Measure::of(relation);
+                    if *is_number && !self.arena.agrees(relation, *than) {
+                        continue;
+                    }
                     let n = match is_number {
                         true => *than,
                         false if self.has(*than, relation)? => {
@@ -432,7 +465,7 @@ impl Search<'_> {
             }
             (Cat::Relation(r), Cat::Range(low, high))
             | (Cat::Range(low, high), Cat::Relation(r)) => {
-                if self.schema.relation(*r).kind.is_measure() {
+                if self.schema.relation(*r).kind.is_measure() && self.arena.agrees(*r, *low) {
                     let by = Measure::of(*r);
                     let cat = Cat::FilterRange(by, *low, *high);
                     made.push((cat, vec![(F::compare_relation, 1.0)]));
@@ -495,6 +528,27 @@ impl Search<'_> {
             _ => {}
         }
         Ok(())
+    }
+
+    /// Whether as many things as a number says may be at the end of a relation.
+    fn may_count(&self, relation: RelationId, number: Id) -> bool {
+        let most = self.schema.relation(relation).count as f64;
+        match self.arena.node(number) {
+            Node::Const(bits) => {
+                f64::from_bits(*bits) <= most && self.arena.unit_of(number).is_none()
+            }
+            _ => true,
+        }
+    }
+
+    /// Whether a relation is one of those that a degree measures.
+    fn is_of_degree(&self, relation: RelationId, degree: u8) -> bool {
+        let of = self.schema.relation(relation);
+        let measures = &self.lang.measures[usize::from(degree)];
+        of.stems.iter().any(|stem| measures.contains(stem))
+            || of
+                .unit
+                .is_some_and(|unit| self.lang.degree_measured_in(degree, unit))
     }
 
     /// A set with what is told of each member.
@@ -580,15 +634,23 @@ impl Search<'_> {
             return Ok(());
         }
         let number = f64::from_bits(bits);
-        let year = (1000.0..2200.0).contains(&number);
-        let age = (1.0..130.0).contains(&number) && is != Comparison::Equal;
+        let unit = self.arena.unit_of(n);
+        let year = unit.is_none() && (1000.0..2200.0).contains(&number);
+        let age = unit.is_none() && (1.0..130.0).contains(&number) && is != Comparison::Equal;
         for id in 0..self.schema.relations.len() {
             let relation = RelationId(id as u32);
             let of = self.schema.relation(relation);
             let timely = year && of.is_time(self.lang);
             // `over forty`
             let aged = || age && of.stems.iter().all(|stem| self.lang.ages.contains(stem));
-            if !of.kind.is_measure() || !(timely || aged()) || !self.has(node, relation)? {
+            // `under 10 km`, `less than 20 euros`
+            let measured = || match (unit, of.unit) {
+                (Some(said), Some(own)) => said.kind == own.kind,
+                (Some(said), None) => of.stems.iter().any(|s| self.lang.is_measured_in(s, said)),
+                (None, _) => false,
+            };
+            let fits = timely || aged() || measured();
+            if !of.kind.is_measure() || !fits || !self.has(node, relation)? {
                 continue;
             }
             let by = Measure::of(relation);

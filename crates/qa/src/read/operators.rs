@@ -240,7 +240,7 @@ impl Search<'_> {
             ) => {
                 for id in 0..self.schema.relations.len() {
                     let relation = RelationId(id as u32);
-                    if self.schema.relation(relation).is_time(self.lang)
+                    if self.schema.relation(relation).says_when(self.lang)
                         && self.has(*node, relation)?
                     {
                         let time = self.arena.add(Node::Join((relation, true), *node))?;

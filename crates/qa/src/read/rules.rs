@@ -393,6 +393,7 @@ impl Search<'_> {
         let names = |id: Id| self.is_named(id) || self.is_choice(id);
         let types = (self.arena.types(*left), self.arena.types(*right));
         let alike = types.0.iter().any(|t| types.1.contains(t));
+        let are_named = names(*left) && names(*right);
         if names(*left)
             && self.is_named(*right)
             && alike
@@ -419,6 +420,10 @@ impl Search<'_> {
             None => false,
         };
         for (node, mut own) in self.restricted(*left, *right, open, false, beside)? {
+            // `is brie from France` does not ask whether it is France
+            if are_named && gap != Gap::None && *self.arena.node(node) == Node::And(*left, *right) {
+                continue;
+            }
             if far {
                 own.push((F::attached_far, 1.0));
             }

@@ -17,11 +17,13 @@ use wherefore_graph::{Edge, EntityId, Graph, LiteralKind, RelationId, Term, edge
 
 use super::asked::KindSteps;
 use super::far::Counted;
-use super::lang::Lang;
+use super::lang::{Lang, Sense, Unit};
 use crate::error::Result;
 use crate::logic::type_relations;
 use crate::words::{opened, stem};
 
+/// Letters that a label has more than, if it is nothing but a unit.
+const LEAST_UNIT: usize = 3;
 /// Triples of a relation that are looked at.
 const SAMPLE: usize = 4000;
 /// Triples of a type relation that are looked at.
@@ -107,6 +109,10 @@ pub(super) struct Relation {
     /// The words that the stems are of.
     pub(super) words: Vec<String>,
     pub(super) kind: Kind,
+    /// The unit that its label ends with: `length_km`.
+    pub(super) unit: Option<Unit>,
+    /// Of a relation that leads to yes and no alone: what says yes, and what says no.
+    pub(super) flag: Option<[Vec<EntityId>; 2]>,
     /// Its label is the name of a class: it names what it leads to, not what it is said of.
     pub(super) is_noun: bool,
     /// Naming or typing: nobody asks for it.
@@ -125,6 +131,12 @@ impl Relation {
         let years = || self.stems.iter().any(|s| lang.years.contains(s));
         self.kind == Kind::Time || self.kind != Kind::Thing && years()
     }
+
+    /// Whether it says when something is, be it only by the day of the week or in words.
+    pub(super) fn says_when(&self, lang: &Lang) -> bool {
+        let named = || self.words.iter().any(|w| lang.whens.contains(w));
+        self.is_time(lang) || !self.kind.is_measure() && self.flag.is_none() && named()
+    }
 }
 
 /// What was seen of a relation.
@@ -135,6 +147,9 @@ pub(super) struct Seen {
     pub(super) all: usize,
     /// How many tails are of each [`Kind`].
     pub(super) kinds: [usize; 4],
+    /// Tails that say yes and no, while all of them do; whether they do so as 1 and 0.
+    yes: Option<[Vec<EntityId>; 2]>,
+    yes_as_number: bool,
     domain: HashMap<ClassIx, usize>,
     range: HashMap<ClassIx, usize>,
     joined: HashMap<(ClassIx, ClassIx), usize>,
@@ -178,8 +193,11 @@ pub(super) struct Schema {
     by_stem: HashMap<String, Vec<RelationId>>,
     /// Relations by a group of words that one of their stems is in.
     by_group: HashMap<u16, Vec<RelationId>>,
+    /// Relations by what a stem of their labels means.
+    by_sense: HashMap<Sense, Vec<RelationId>>,
     classes_by_stem: HashMap<String, Vec<ClassIx>>,
     classes_by_group: HashMap<u16, Vec<ClassIx>>,
+    classes_by_sense: HashMap<Sense, Vec<ClassIx>>,
     /// What tells people and places.
     pub(super) kind_steps: KindSteps,
     /// All that stand on a side of a relation, for those that were asked for.
@@ -219,8 +237,10 @@ impl Schema {
             next_to: HashMap::new(),
             by_stem: HashMap::new(),
             by_group: HashMap::new(),
+            by_sense: HashMap::new(),
             classes_by_stem: HashMap::new(),
             classes_by_group: HashMap::new(),
+            classes_by_sense: HashMap::new(),
             kind_steps: KindSteps::default(),
             sides: Mutex::default(),
         };
@@ -234,10 +254,10 @@ impl Schema {
             let mut relation = schema.named_relation(id, &labels, graph, lang)?;
             if !relation.is_silent {
                 let seen = match &counted {
-                    None => schema.look_at(id, graph)?,
+                    None => schema.look_at(id, graph, lang)?,
                     Some(counted) => schema.counted(id, counted, lang)?,
                 };
-                schema.describe(&mut relation, id, seen);
+                schema.describe(&mut relation, id, seen, lang);
             }
             schema.relations.push(relation);
         }
@@ -252,7 +272,7 @@ impl Schema {
             None => schema.read_instances(graph)?,
             Some(counted) => schema.counted_around(counted, lang)?,
         }
-        schema.kind_steps = KindSteps::of(&schema.relations, lang);
+        schema.kind_steps = KindSteps::of(&schema.relations, &schema.classes, lang);
         for joins in schema.joins.values_mut() {
             joins.sort_by_key(|&(relation, count)| (std::cmp::Reverse(count), relation));
         }
@@ -280,6 +300,9 @@ impl Schema {
             self.by_stem.entry(stem.clone()).or_default().push(id);
             for &group in lang.groups_of(stem) {
                 self.by_group.entry(group).or_default().push(id);
+            }
+            for &sense in lang.wording.of_label(stem) {
+                self.by_sense.entry(sense).or_default().push(id);
             }
         }
     }
@@ -379,6 +402,9 @@ impl Schema {
                 for &group in lang.groups_of(stem) {
                     self.classes_by_group.entry(group).or_default().push(ix);
                 }
+                for &sense in lang.wording.of_label(stem) {
+                    self.classes_by_sense.entry(sense).or_default().push(ix);
+                }
             }
         }
         Ok(())
@@ -429,6 +455,13 @@ impl Schema {
             stems,
             words,
             prepositions: prepositions(&label, lang),
+            unit: unit_of(&label, lang),
+            // `has_lift`, until its values are known
+            flag: opened(&label)
+                .split(' ')
+                .next()
+                .filter(|first| lang.yes_no.contains(*first))
+                .map(|_| Default::default()),
             kind: Kind::Thing,
             is_noun: false,
             is_silent,
@@ -440,13 +473,29 @@ impl Schema {
     }
 
     /// The first triples of a relation.
-    fn look_at(&self, id: RelationId, graph: &dyn Graph) -> Result<Seen> {
-        let mut seen = Seen::default();
+    fn look_at(&self, id: RelationId, graph: &dyn Graph, lang: &Lang) -> Result<Seen> {
+        let mut seen = Seen {
+            yes: Some(Default::default()),
+            ..Seen::default()
+        };
         for triple in graph.with_relation(id)?.take(SAMPLE) {
             let triple = triple?;
             seen.triples += 1;
             let heads = self.types_of(graph, triple.head)?;
-            let kind = kind_of(&graph.entity_term(triple.tail)?);
+            let term = graph.entity_term(triple.tail)?;
+            let kind = kind_of(&term);
+            if let Some(yes) = &mut seen.yes {
+                match yes_or_no(&term, lang) {
+                    Some((is_yes, as_number)) => {
+                        let of = &mut yes[usize::from(!is_yes)];
+                        if !of.contains(&triple.tail) {
+                            of.push(triple.tail);
+                        }
+                        seen.yes_as_number |= as_number;
+                    }
+                    None => seen.yes = None,
+                }
+            }
             seen.kinds[kind as usize] += 1;
             let tails = match kind {
                 Kind::Thing => self.types_of(graph, triple.tail)?,
@@ -462,10 +511,18 @@ impl Schema {
     }
 
     /// Says of a relation what was seen of it.
-    fn describe(&mut self, relation: &mut Relation, id: RelationId, seen: Seen) {
+    fn describe(&mut self, relation: &mut Relation, id: RelationId, mut seen: Seen, lang: &Lang) {
         let all = [Kind::Thing, Kind::Number, Kind::Time, Kind::Text];
         let most = (0..4).max_by_key(|&i| (seen.kinds[i], 4 - i)).unwrap_or(0);
         relation.kind = all[most];
+        // 1 and 0 may be counted as well: `goals`
+        let says = !seen.yes_as_number
+            || relation.flag.is_some()
+            || relation.words.iter().any(|w| lang.is_participle(w));
+        relation.flag = seen.yes.take().filter(|_| says && seen.triples > 0);
+        if relation.flag.is_some() {
+            relation.kind = Kind::Text;
+        }
         let shares = |counts: HashMap<ClassIx, usize>| {
             let share = |n: usize| n as f32 / seen.triples.max(1) as f32;
             let mut all: Vec<_> = counts.into_iter().map(|(c, n)| (c, share(n))).collect();
@@ -626,6 +683,21 @@ impl Schema {
         gathered(&self.by_stem, &self.by_group, stem, lang)
     }
 
+    /// Relations of which a word is what a word of the question may mean, not being the same.
+    pub(super) fn relations_said(&self, stem: &str, lang: &Lang) -> Vec<RelationId> {
+        meant(&self.by_sense, lang.wording.of_said(stem))
+    }
+
+    /// Relations of which a word has one of these meanings.
+    pub(super) fn relations_meaning(&self, senses: &[Sense]) -> Vec<RelationId> {
+        meant(&self.by_sense, senses)
+    }
+
+    /// Classes of which a word is what a word of the question may mean, not being the same.
+    pub(super) fn classes_said(&self, stem: &str, lang: &Lang) -> Vec<ClassIx> {
+        meant(&self.classes_by_sense, lang.wording.of_said(stem))
+    }
+
     /// Classes whose label has this stem, or a word for the same thing.
     pub(super) fn classes_with(&self, stem: &str, lang: &Lang) -> Vec<ClassIx> {
         gathered(&self.classes_by_stem, &self.classes_by_group, stem, lang)
@@ -668,6 +740,14 @@ impl Schema {
             .filter(|(_, share)| *share >= 0.05)
             .map(|(c, _)| *c)
     }
+}
+
+fn meant<T: Copy + Ord>(by_sense: &HashMap<Sense, Vec<T>>, senses: &[Sense]) -> Vec<T> {
+    let of = |sense: &Sense| by_sense.get(sense).into_iter().flatten().copied();
+    let mut found: Vec<T> = senses.iter().flat_map(of).collect();
+    found.sort_unstable();
+    found.dedup();
+    found
 }
 
 fn gathered<T: Copy + Ord>(
@@ -728,6 +808,35 @@ pub(crate) fn by_relation(row: &[Edge]) -> impl Iterator<Item = (RelationId, &[E
     })
 }
 
+/// Whether a term says yes or no, and whether it does so as a number.
+fn yes_or_no(term: &Term, lang: &Lang) -> Option<(bool, bool)> {
+    let text = match term {
+        Term::Name(name) => name.as_str(),
+        Term::Literal(literal) => literal.value.as_str(),
+        _ => return None,
+    };
+    let as_number = matches!(text, "0" | "1");
+    let is_boolean = matches!(term, Term::Literal(literal)
+        if matches!(&literal.kind, LiteralKind::Typed(of) if of.ends_with("#boolean")));
+    match text {
+        "1" => Some((true, as_number && !is_boolean)),
+        "0" => Some((false, as_number && !is_boolean)),
+        _ => lang
+            .says_yes(&text.to_lowercase())
+            .map(|is_yes| (is_yes, false)),
+    }
+}
+
+/// Whether a text is a day, as `1994-02-28`.
+fn is_day(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    bytes.len() == 10
+        && (bytes.iter().enumerate()).all(|(at, b)| match at {
+            4 | 7 => *b == b'-',
+            _ => b.is_ascii_digit(),
+        })
+}
+
 /// What a term is: a thing, a number, a time or text.
 pub(super) fn kind_of(term: &Term) -> Kind {
     match term {
@@ -737,7 +846,8 @@ pub(super) fn kind_of(term: &Term) -> Kind {
                 _ => "",
             };
             let times = ["date", "dateTime", "gYear", "gYearMonth", "time"];
-            if times.contains(&datatype) {
+            let is_plain = !matches!(literal.kind, LiteralKind::Typed(_));
+            if times.contains(&datatype) || is_plain && is_day(&literal.value) {
                 Kind::Time
             } else if number_of(&literal.value).is_some() {
                 Kind::Number
@@ -746,6 +856,7 @@ pub(super) fn kind_of(term: &Term) -> Kind {
             }
         }
         Term::Name(name) if number_of(name).is_some() => Kind::Number,
+        Term::Name(name) if is_day(name) => Kind::Time,
         _ => Kind::Thing,
     }
 }
@@ -755,9 +866,8 @@ pub(super) fn kind_of(term: &Term) -> Kind {
 pub(super) fn entity_kind(entity: EntityId, graph: &dyn Graph) -> Result<Kind> {
     let term = graph.entity_term(entity)?;
     let kind = kind_of(&term);
-    let is_thing = kind == Kind::Number
-        && matches!(term, Term::Name(_))
-        && !graph.outgoing(entity)?.is_empty();
+    let is_thing =
+        kind.is_measure() && matches!(term, Term::Name(_)) && !graph.outgoing(entity)?.is_empty();
     Ok(if is_thing { Kind::Thing } else { kind })
 }
 
@@ -776,13 +886,33 @@ fn prepositions(label: &str, lang: &Lang) -> Vec<String> {
     all.map(str::to_owned).collect()
 }
 
+/// The unit that a label ends with.
+fn unit_of(label: &str, lang: &Lang) -> Option<Unit> {
+    let last = label.rsplit('.').next().unwrap_or(label);
+    let words = opened(last);
+    match words.rsplit_once(' ') {
+        // `price_per_kg` is no weight
+        Some((before, unit)) => {
+            let is_rate = before.rsplit(' ').next().is_some_and(|w| lang.is_rate(w));
+            lang.unit_of_label(unit).filter(|_| !is_rate)
+        }
+        // `hours`, but no letter alone
+        None => lang
+            .unit_of_label(&words)
+            .filter(|_| words.len() > LEAST_UNIT),
+    }
+}
+
 /// The words of a label that are not closed-class, as stems and as they stand; all of them where
 /// there are no others.
 fn stems_and_words(label: &str, lang: &Lang) -> (Vec<String>, Vec<String>) {
     let last = label.rsplit('.').next().unwrap_or(label);
     let words = opened(last);
     let all: Vec<&str> = words.split(' ').filter(|w| !w.is_empty()).collect();
-    let mut kept: Vec<&str> = all.iter().copied().filter(|w| !lang.is_silent(w)).collect();
+    // `length_km` is the length
+    let measured = &all[..all.len() - usize::from(all.len() > 1 && unit_of(label, lang).is_some())];
+    let said = |w: &&str| !lang.is_silent(w);
+    let mut kept: Vec<&str> = measured.iter().copied().filter(said).collect();
     if kept.is_empty() {
         kept = all;
     }

@@ -100,6 +100,25 @@ impl Words {
             let idle = &mut words.all[phrase.from..phrase.to];
             idle.iter_mut().for_each(|w| w.is_silent = true);
         }
+        // `whose dog is Taffy` asks for the owner; `most kilometres` for what is measured in them
+        if let Some(first) = words.all.first_mut()
+            && lang.whose.contains(&first.lower)
+        {
+            first.is_silent = false;
+        }
+        // `may 2021` is a month
+        for at in 1..words.all.len() {
+            let is_year = |w: &Word| w.lower.len() == 4 && number_of(&w.lower).is_some();
+            if is_year(&words.all[at]) && lang.months.contains_key(&words.all[at - 1].lower) {
+                words.all[at - 1].is_silent = false;
+            }
+        }
+        for at in 1..words.all.len() {
+            let counted = |p: &Phrase| p.to == at && matches!(p.op, Op::Extreme(_) | Op::Count);
+            if lang.unit(&words.all[at].lower).is_some() && phrases.iter().any(counted) {
+                words.all[at].is_silent = false;
+            }
+        }
         // `exactly one` is a number, `the longest one` is not; `what share of` asks for a share
         for at in 1..words.all.len() {
             let compared = |p: &Phrase| p.to == at && matches!(p.op, Op::Compare(_));

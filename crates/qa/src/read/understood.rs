@@ -230,6 +230,7 @@ fn said(op: Op) -> String {
         Op::Each => "for each",
         Op::Where => "place",
         Op::When => "time",
+        Op::Zero(_) => "nothing",
         Op::Idle => "",
     }
     .to_owned()

@@ -8,7 +8,7 @@ use wherefore_graph::RelationId;
 use super::arena::{Id, Measure, Node};
 use super::chart::{Anchor, Cat, Item, Made, Search, Ways};
 use super::features::Feature as F;
-use super::lang::Gap;
+use super::lang::{Gap, Op};
 use super::schema::{Kind, Step};
 use crate::error::Result;
 
@@ -17,8 +17,10 @@ const WAYS: usize = 12;
 
 /// Whether a part may be by chance: a relation that is near, or a name in small letters.
 pub(super) fn is_doubtful(anchor: &Anchor) -> bool {
-    let has = |feature| anchor.own.iter().any(|(f, _)| *f == feature);
-    has(F::relation_soft) || has(F::name_lower) && anchor.slots.1 - anchor.slots.0 == 1
+    let has = |feature| anchor.own.iter().any(|(f, v)| *f == feature && *v > 0.0);
+    has(F::relation_soft)
+        || has(F::relation_said)
+        || has(F::name_lower) && anchor.slots.1 - anchor.slots.0 == 1
 }
 
 impl Search<'_> {
@@ -117,6 +119,16 @@ impl Search<'_> {
                 let of = self.measured_by(by)?;
                 let top = Node::Top(of, by.clone(), *greatest, *ranked);
                 made.push((Cat::set(self.arena.add(top)?), vec![(F::top_measure, 1.0)]));
+            }
+            // `the longest trail`, where only one relation says how long things are
+            Cat::Superlative(Op::Best(greatest, degree), ranked) if open.is_none() => {
+                if let [(relation, rank)] = self.degree_of_anything(*degree)?[..] {
+                    let by = Measure::of(relation);
+                    let of = self.measured_by(&by)?;
+                    let top = self.arena.add(Node::Top(of, by, *greatest, *ranked))?;
+                    let own = vec![(F::top_measure, 1.0), (F::top_rank, rank)];
+                    made.push((Cat::set(top), own));
+                }
             }
             Cat::Filter(by, is, n) if open.is_none() => {
                 let of = self.measured_by(by)?;

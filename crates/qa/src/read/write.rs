@@ -5,6 +5,7 @@ use std::num::NonZeroU32;
 use wherefore_graph::{EntityId, Term};
 
 use super::arena::{Arena, Id, Measure, Node, Ranked};
+use super::dates::written;
 use super::schema::Step;
 use crate::error::Result;
 use crate::logic::{
@@ -83,11 +84,15 @@ fn set(arena: &Arena<'_>, id: Id) -> Result<Form> {
             Form::Best(Rank { extreme, place }, of, measure(arena, by)?)
         }
         Node::Where(of, by, is, than) => {
-            let compare = Form::Compare(
-                *is,
-                measure(arena, by)?,
-                Than::Number(number(arena, *than)?),
-            );
+            let day = match arena.node(*than) {
+                Node::Const(bits) if arena.is_time(by) => written(f64::from_bits(*bits)),
+                _ => None,
+            };
+            let compared = match day {
+                Some(day) => Than::from(Constant::Bare(day)),
+                None => Than::Number(number(arena, *than)?),
+            };
+            let compare = Form::Compare(*is, measure(arena, by)?, compared);
             let mut all = Vec::new();
             flatten(arena, *of, &mut all)?;
             match (arena.is_time(by), is, arena.node(*than)) {

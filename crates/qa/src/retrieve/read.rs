@@ -344,11 +344,18 @@ impl Retriever for Read {
         let yes = |is: bool| f32::from(u8::from(is));
         // where things have classes, words that do not fit leave less to choose from
         let score = chosen.score.clamp(SCORES.0, SCORES.1) * yes(known.is_untyped());
+        let few = known.fewness() * yes(known.is_untyped());
         scored.signals = vec![
             ("score", score),
             ("matched", yes(chosen.is_matched())),
             ("against", chosen.against()),
             ("untyped", yes(known.is_untyped())),
+            ("few", few),
+            ("matched_few", few * yes(chosen.is_matched())),
+            (
+                "said",
+                yes(chosen.is_said_otherwise() && !known.is_untyped()),
+            ),
         ];
         Ok(scored)
     }

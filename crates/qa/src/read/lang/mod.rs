@@ -1,10 +1,15 @@
-//! What closed-class words mean, from a language file.
+//! What closed-class words mean, from a language file, and which words people say for which, from
+//! a list.
+
+mod wording;
 
 use std::sync::OnceLock;
 
 use hashbrown::{HashMap, HashSet};
 use serde::Deserialize;
 
+pub(super) use self::wording::Sense;
+use self::wording::Wording;
 use crate::logic::{Aggregate, Comparison};
 use crate::words::stem;
 
@@ -25,6 +30,16 @@ struct File {
     people: Named,
     places: Named,
     years: Vec<String>,
+    whens: HashSet<String>,
+    yes: HashSet<String>,
+    no: HashSet<String>,
+    generic: HashSet<String>,
+    whose: HashSet<String>,
+    unlike: Vec<String>,
+    century: HashSet<String>,
+    decades: HashMap<String, f64>,
+    months: HashMap<String, u32>,
+    in_dates: HashSet<String>,
     ages: Vec<String>,
     values: Vec<String>,
     kinds: Vec<String>,
@@ -59,9 +74,15 @@ struct File {
     order: Order,
     ordinals: HashMap<String, Vec<String>>,
     numbers: HashMap<String, f64>,
+    zeros: Vec<Zero>,
     degrees: Vec<Degree>,
     extreme: Extremes,
     compare: Compares,
+    units: Vec<Units>,
+    rate: HashSet<String>,
+    single: HashSet<String>,
+    half: HashSet<String>,
+    plus: HashSet<String>,
     groups: HashMap<String, Vec<String>>,
     chains: Vec<Chain>,
 }
@@ -70,6 +91,7 @@ struct File {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Named {
+    classes: Vec<String>,
     have: Vec<String>,
     led_to_by: Vec<String>,
 }
@@ -99,6 +121,23 @@ pub(super) struct FollowWords {
     pub(super) being: HashSet<String>,
     /// What is put in where nothing stands for what was answered.
     pub(super) left_out: String,
+}
+
+/// Words that say that there is none of what something measures.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Zero {
+    words: Vec<String>,
+    measures: Vec<String>,
+}
+
+/// Units of one kind, each with how many of the smallest it is.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Units {
+    measures: Vec<String>,
+    labels: HashMap<String, f64>,
+    said: HashMap<String, f64>,
 }
 
 #[derive(Deserialize)]
@@ -221,6 +260,15 @@ pub(super) enum Op {
     Where,
     /// `when`.
     When,
+    /// `free`: the number of the words for nothing.
+    Zero(u8),
+}
+
+/// A unit: of what kind, and how many of the smallest of the kind it is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Unit {
+    pub(super) kind: u8,
+    pub(super) times: f64,
 }
 
 /// What stands between two parts.
@@ -236,6 +284,8 @@ pub(super) enum Gap {
 
 /// Relations that things of a kind have, and those that lead to them, each as its stems.
 pub(super) struct Signs {
+    /// The last words of classes of them, as stems.
+    pub(super) classes: HashSet<String>,
     pub(super) have: Vec<HashSet<String>>,
     pub(super) led_to_by: Vec<HashSet<String>>,
 }
@@ -265,6 +315,19 @@ pub(super) struct Lang {
     pub(super) people: Signs,
     pub(super) places: Signs,
     pub(super) years: HashSet<String>,
+    /// Words of relations that say when something is, as they stand.
+    pub(super) whens: HashSet<String>,
+    yes: HashSet<String>,
+    no: HashSet<String>,
+    /// Nouns for whatever there is: `items`.
+    pub(super) generic: HashSet<String>,
+    pub(super) whose: HashSet<String>,
+    /// How words begin that say that something is not so: `unsold`.
+    pub(super) unlike: Vec<String>,
+    pub(super) century: HashSet<String>,
+    pub(super) decades: HashMap<String, f64>,
+    pub(super) months: HashMap<String, u32>,
+    pub(super) in_dates: HashSet<String>,
     /// What relations to ages are called.
     pub(super) ages: HashSet<String>,
     pub(super) values: HashSet<String>,
@@ -278,12 +341,25 @@ pub(super) struct Lang {
     phrases: HashMap<String, Vec<(Vec<String>, Op)>>,
     /// Stems of what each degree measures.
     pub(super) measures: Vec<Vec<String>>,
+    /// Stems of what words for nothing measure.
+    pub(super) zeros: Vec<HashSet<String>>,
     /// Degrees that any time may be meant by.
     pub(super) timed: Vec<bool>,
     groups: HashMap<String, Vec<u16>>,
+    /// What people say for the words of labels.
+    pub(super) wording: Wording,
     /// The steps that one word means, by its stem.
     chains: HashMap<String, Vec<String>>,
     numbers: HashMap<String, f64>,
+    /// Units that labels end with, and those that are said.
+    label_units: HashMap<String, Unit>,
+    said_units: HashMap<String, Unit>,
+    /// Stems of what each kind of units measures.
+    unit_measures: Vec<HashSet<String>>,
+    rate: HashSet<String>,
+    single: HashSet<String>,
+    half: HashSet<String>,
+    plus: HashSet<String>,
     between: HashMap<String, Gap>,
 }
 
@@ -311,6 +387,7 @@ impl Lang {
             labels.iter().map(of).collect()
         };
         let signs = |named: &Named| Signs {
+            classes: named.classes.iter().map(|w| stem(w).into_owned()).collect(),
             have: stems(&named.have),
             led_to_by: stems(&named.led_to_by),
         };
@@ -341,6 +418,16 @@ impl Lang {
                 .iter()
                 .map(|w| stem(w).into_owned())
                 .collect(),
+            whens: file.whens,
+            yes: file.yes,
+            no: file.no,
+            generic: file.generic,
+            whose: file.whose,
+            unlike: file.unlike,
+            century: file.century,
+            decades: file.decades,
+            months: file.months,
+            in_dates: file.in_dates,
             years: file.years.iter().map(|w| stem(w).into_owned()).collect(),
             ages: file.ages.iter().map(|w| stem(w).into_owned()).collect(),
             values: file.values.iter().map(|w| stem(w).into_owned()).collect(),
@@ -353,10 +440,19 @@ impl Lang {
             follow: file.follow,
             phrases: HashMap::new(),
             measures: Vec::new(),
+            zeros: Vec::new(),
             timed: Vec::new(),
             groups: HashMap::new(),
+            wording: Wording::read(include_str!("en.words.tsv")),
             chains: HashMap::new(),
             numbers: file.numbers,
+            label_units: HashMap::new(),
+            said_units: HashMap::new(),
+            unit_measures: Vec::new(),
+            rate: file.rate,
+            single: file.single,
+            half: file.half,
+            plus: file.plus,
             between: HashMap::new(),
         };
         let Between {
@@ -423,6 +519,23 @@ impl Lang {
             let stems = degree.measures.iter().map(|m| stem(m).into_owned());
             lang.measures.push(stems.collect());
             lang.timed.push(degree.times);
+        }
+        for (n, zero) in (0..).zip(file.zeros) {
+            lang.say(&zero.words, Op::Zero(n));
+            let stems = zero.measures.iter().map(|m| stem(m).into_owned());
+            lang.zeros.push(stems.collect());
+        }
+        for (kind, units) in (0..).zip(file.units) {
+            let stems = units.measures.iter().map(|m| stem(m).into_owned());
+            lang.unit_measures.push(stems.collect());
+            for (word, times) in units.labels {
+                let unit = Unit { kind, times };
+                lang.label_units.insert(word.clone(), unit);
+                lang.said_units.insert(word, unit);
+            }
+            for (word, times) in units.said {
+                lang.said_units.insert(word, Unit { kind, times });
+            }
         }
         for Chain { words, steps } in file.chains {
             let steps: Vec<String> = steps.iter().map(|s| stem(s).into_owned()).collect();
@@ -567,6 +680,54 @@ impl Lang {
     /// The number that a word is.
     pub(super) fn number(&self, word: &str) -> Option<f64> {
         self.numbers.get(word).copied()
+    }
+
+    /// Whether a value says yes, or no.
+    pub(super) fn says_yes(&self, value: &str) -> Option<bool> {
+        let is_yes = self.yes.contains(value);
+        (is_yes || self.no.contains(value)).then_some(is_yes)
+    }
+
+    /// The unit that a word of a question is.
+    pub(super) fn unit(&self, word: &str) -> Option<Unit> {
+        self.said_units.get(word).copied()
+    }
+
+    /// The unit that the last word of a label is.
+    pub(super) fn unit_of_label(&self, word: &str) -> Option<Unit> {
+        self.label_units.get(word).copied()
+    }
+
+    /// Whether a relation with this stem may be measured in units of a kind.
+    pub(super) fn is_measured_in(&self, stem: &str, unit: Unit) -> bool {
+        let of = self.unit_measures.get(usize::from(unit.kind));
+        of.is_some_and(|measures| measures.contains(stem))
+    }
+
+    /// Whether a word makes a rate of a unit after it: `per kg`.
+    pub(super) fn is_rate(&self, word: &str) -> bool {
+        self.rate.contains(word)
+    }
+
+    /// Whether the measures of a degree are measured in units of a kind.
+    pub(super) fn degree_measured_in(&self, degree: u8, unit: Unit) -> bool {
+        let measures = &self.measures[usize::from(degree)];
+        measures.iter().any(|stem| self.is_measured_in(stem, unit))
+    }
+
+    /// Whether a word before a unit means one of it: `an hour`.
+    pub(super) fn is_single(&self, word: &str) -> bool {
+        self.single.contains(word)
+    }
+
+    /// Whether a word means a half.
+    pub(super) fn is_half(&self, word: &str) -> bool {
+        self.half.contains(word)
+    }
+
+    /// Whether a word adds a part to a number: `two and a half`.
+    pub(super) fn is_plus(&self, word: &str) -> bool {
+        self.plus.contains(word)
     }
 
     /// How a word joins what stands on either side of it.
