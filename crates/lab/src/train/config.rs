@@ -14,10 +14,24 @@ pub trait Settings: Serialize + DeserializeOwned + Default {
     /// Reads settings from TOML; what is left out has its default, inside tables too.
     fn from_toml(text: &str) -> Result<Self> {
         let bad = |fault: String| Error::BadSetting(format!("the settings are not valid: {fault}"));
-        let given = (text.parse()).map_err(|e| bad(wherefore::config::toml_fault(text, &e)))?;
-        let mut table = Self::default().to_table()?;
-        merge(&mut table, given);
-        Self::from_table(table).map_err(bad)
+        let given: toml::Table =
+            (text.parse()).map_err(|e| bad(wherefore::config::toml_fault(text, &e)))?;
+        let default = Self::default().to_table()?;
+        let read = |given: toml::Table| {
+            let mut table = default.clone();
+            merge(&mut table, given);
+            Self::from_table(table)
+        };
+        read(given.clone()).map_err(|fault| {
+            // serde does not say which of the flattened fields is wrong
+            let alone = |(key, value): &(String, toml::Value)| {
+                read(toml::Table::from_iter([(key.clone(), value.clone())])).is_err()
+            };
+            match given.into_iter().find(alone) {
+                Some((key, _)) => bad(format!("`{key}`: {fault}")),
+                None => bad(fault),
+            }
+        })
     }
 
     /// The settings as TOML.
