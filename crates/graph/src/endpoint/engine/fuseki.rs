@@ -20,7 +20,7 @@ impl Dialect for Fuseki {
 
     /// Seconds; ignored unless the data set allows it (`fuseki:allowTimeoutOverride`).
     fn time_limit(&self, limit: Duration) -> Option<(&'static str, String)> {
-        Some(("timeout", format!("{:.1}", limit.as_secs_f64())))
+        Some(("timeout", format!("{:.1}", limit.as_secs_f64().max(0.1))))
     }
 
     fn gave_up(&self, reply: &ReplyStatus<'_>) -> bool {

@@ -22,7 +22,7 @@ impl Dialect for Graphdb {
 
     /// Whole seconds.
     fn time_limit(&self, limit: Duration) -> Option<(&'static str, String)> {
-        let seconds = limit.as_secs_f64().ceil();
+        let seconds = limit.as_secs_f64().ceil().max(1.0); // 0 is no limit
         Some(("timeout", format!("{seconds:.0}")))
     }
 
