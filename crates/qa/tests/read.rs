@@ -665,6 +665,21 @@ fn months_days_and_items_are_read() {
 }
 
 #[test]
+fn children_are_found_by_their_parents() {
+    let graph = MemoryGraph::from_names([
+        ("Ann", "has_parent", "Rosa"),
+        ("Bo", "has_parent", "Ann"),
+        ("Cy", "has_parent", "Ann"),
+        ("Ann", "lives_in", "Ghent"),
+    ]);
+    let read: &[(&str, &[&str])] = &[
+        ("Who are the grandchildren of Rosa?", &["Bo", "Cy"]),
+        ("How many kids does Ann have?", &["2"]),
+    ];
+    all_read(&graph, read);
+}
+
+#[test]
 fn what_people_say_for_a_relation_is_read() {
     let graph = workshop();
     let read: &[(&str, &[&str])] = &[

@@ -1,5 +1,6 @@
 //! Parts that words stand for by themselves: names, classes, relations, numbers, operators.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use hashbrown::HashMap;
@@ -10,7 +11,7 @@ use super::arena::{Measure, Node, Ranked};
 use super::chart::{Anchor, Cat, Search, sorted};
 use super::features::Feature as F;
 use super::lang::{Op, Sense, Unit};
-use super::schema::{Class, ClassIx, Kind, Relation, entity_kind, number_of};
+use super::schema::{Class, ClassIx, Kind, Relation, Step, entity_kind, number_of};
 use super::unnamed::is_doubtful;
 use crate::error::Result;
 use crate::link::Link;
@@ -564,12 +565,19 @@ impl Search<'_> {
         for slot in 0..self.words.slots.len() {
             let at = self.words.slots[slot];
             let steps = self.lang.chain(&self.words.all[at].stem);
-            let known = |step: &String| {
+            let relation = |step: &String| {
                 let all = self.schema.relations_with(step, self.lang).into_iter();
                 let whole = |r: &RelationId| self.schema.relation(*r).stems.len() == 1;
                 all.filter(whole).min()
             };
-            let steps: Option<Rc<[RelationId]>> = steps.iter().map(known).collect();
+            // a child is who has somebody as a parent, where the graph says it so
+            let known = |step: &String| {
+                let along = relation(step).map(|r| (r, true));
+                along.or_else(|| Some((relation(self.lang.inverse(step)?)?, false)))
+            };
+            let steps: Option<Rc<[Step]>> = steps.iter().map(known).collect();
+            // one step along is the relation itself
+            let steps = steps.filter(|steps| !matches!(steps[..], [(_, true)]));
             if let Some(steps) = steps.filter(|s| !s.is_empty()) {
                 found.push(Anchor {
                     slots: (slot, slot + 1),
@@ -735,7 +743,7 @@ impl Search<'_> {
     fn wording_anchors(&self, found: &mut Vec<Anchor>) {
         let stems: Vec<&str> = self.words.all.iter().map(|w| w.stem.as_str()).collect();
         for from in 0..stems.len() {
-            let mut by_length: HashMap<usize, Vec<Sense>> = HashMap::new();
+            let mut by_length: BTreeMap<usize, Vec<Sense>> = BTreeMap::new();
             for (length, sense) in self.lang.wording.of_phrase(&stems[from..]) {
                 by_length.entry(length).or_default().push(sense);
             }

@@ -49,7 +49,7 @@ pub(super) enum Cat {
     },
     Relation(RelationId),
     /// `grandmother`.
-    Chain(Rc<[RelationId]>),
+    Chain(Rc<[Step]>),
     Number(Id),
     Op(Op),
     /// `longest`, `second longest`.

@@ -542,10 +542,16 @@ impl Search<'_> {
     }
 
     /// Whether a relation is one of those that a degree measures.
-    fn is_of_degree(&self, relation: RelationId, degree: u8) -> bool {
+    pub(super) fn is_of_degree(&self, relation: RelationId, degree: u8) -> bool {
         let of = self.schema.relation(relation);
         let measures = &self.lang.measures[usize::from(degree)];
-        of.stems.iter().any(|stem| measures.contains(stem))
+        let says = |stem: &String| {
+            measures
+                .iter()
+                .any(|m| m == stem || self.lang.same_group(m, stem))
+        };
+        of.stems.iter().any(says)
+            || self.lang.timed[usize::from(degree)] && of.is_time(self.lang)
             || of
                 .unit
                 .is_some_and(|unit| self.lang.degree_measured_in(degree, unit))

@@ -41,11 +41,11 @@ impl Search<'_> {
                 Cat::Chain(steps),
             ) => {
                 let mut end = *node;
-                for &relation in steps.iter() {
-                    if !self.arena.has_step(end, (relation, true))? {
+                for &step in steps.iter() {
+                    if !self.arena.has_step(end, step)? {
                         return Ok(made);
                     }
-                    end = self.join_others((relation, true), end)?;
+                    end = self.join_others(step, end)?;
                 }
                 let plain = self.beside(a, b, matches!(a.cat, Cat::Chain(_)));
                 made.push((Cat::set(end), vec![(join_cue(plain, true), 1.0)]));
@@ -151,8 +151,12 @@ impl Search<'_> {
                 Cat::Relation(r),
                 Cat::Superlative(Op::Best(greatest, _) | Op::Extreme(greatest), ranked),
             ) => {
-                // `became independent first`, `earns the most`
-                if self.schema.relation(*r).kind.is_measure() {
+                // `became independent first`, `earns the most`, but not the rooms the longest
+                let fits = match &b.cat {
+                    Cat::Superlative(Op::Best(_, degree), _) => self.is_of_degree(*r, *degree),
+                    _ => true,
+                };
+                if fits && self.schema.relation(*r).kind.is_measure() {
                     let by = Measure::of(*r);
                     made.push((
                         Cat::Top(*greatest, by, *ranked),

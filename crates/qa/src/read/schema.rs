@@ -17,7 +17,7 @@ use wherefore_graph::{Edge, EntityId, Graph, LiteralKind, RelationId, Term, edge
 
 use super::asked::KindSteps;
 use super::far::Counted;
-use super::lang::{Lang, Sense, Unit};
+use super::lang::{Lang, Sense, Unit, adverb};
 use crate::error::Result;
 use crate::logic::type_relations;
 use crate::words::{opened, stem};
@@ -917,7 +917,7 @@ fn stems_and_words(label: &str, lang: &Lang) -> (Vec<String>, Vec<String>) {
         kept = all;
     }
     let mut seen = HashSet::new();
-    kept.retain(|w| seen.insert(stem(w).into_owned()));
-    let stems = kept.iter().map(|w| stem(w).into_owned()).collect();
+    kept.retain(|w| seen.insert(stem(adverb(w)).into_owned()));
+    let stems = kept.iter().map(|w| stem(adverb(w)).into_owned()).collect();
     (stems, kept.into_iter().map(str::to_owned).collect())
 }

@@ -1,6 +1,6 @@
 //! The question's words where they stand, and which of them a reading has to account for.
 
-use super::lang::{Gap, Lang, Op};
+use super::lang::{Gap, Lang, Op, adverb};
 use super::schema::number_of;
 use crate::words::stem;
 
@@ -219,13 +219,6 @@ impl Words {
     pub(super) fn text_of(&self, from: usize, to: usize) -> &str {
         &self.text[self.all[from].start..self.all[to - 1].end]
     }
-}
-
-/// `officially` as `official`.
-fn adverb(word: &str) -> &str {
-    word.strip_suffix("ly")
-        .filter(|w| w.len() >= 5)
-        .unwrap_or(word)
 }
 
 /// Words as byte ranges: letters, digits and what belongs inside (`1,000`, `3.5`, `don't`); a

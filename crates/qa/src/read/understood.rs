@@ -148,7 +148,7 @@ impl Search<'_> {
                 _ => None,
             },
             Cat::Relation(relation) => Some(Meant::Relation(relations(self.schema, *relation))),
-            Cat::Chain(all) => Some(Meant::Relation(all.to_vec())),
+            Cat::Chain(all) => Some(Meant::Relation(all.iter().map(|step| step.0).collect())),
             Cat::Number(node) => match self.arena.node(*node) {
                 Node::Const(bits) => Some(Meant::Number(f64::from_bits(*bits).to_string())),
                 _ => None,

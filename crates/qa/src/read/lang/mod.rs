@@ -13,6 +13,13 @@ use self::wording::Wording;
 use crate::logic::{Aggregate, Comparison};
 use crate::words::stem;
 
+/// `officially` as `official`, `monthly` as `month`.
+pub(super) fn adverb(word: &str) -> &str {
+    word.strip_suffix("ly")
+        .filter(|w| w.len() >= 5)
+        .unwrap_or(word)
+}
+
 /// Letters that an adjective has at the least, to be found at the beginning of another word.
 const LEAST_ADJECTIVE: usize = 4;
 
@@ -85,6 +92,7 @@ struct File {
     plus: HashSet<String>,
     groups: HashMap<String, Vec<String>>,
     chains: Vec<Chain>,
+    inverse: HashMap<String, String>,
 }
 
 /// Relations that things of a kind have, and those that lead to them.
@@ -350,6 +358,8 @@ pub(super) struct Lang {
     pub(super) wording: Wording,
     /// The steps that one word means, by its stem.
     chains: HashMap<String, Vec<String>>,
+    /// Stems of relations that say the same the other way round.
+    inverse: HashMap<String, String>,
     numbers: HashMap<String, f64>,
     /// Units that labels end with, and those that are said.
     label_units: HashMap<String, Unit>,
@@ -382,7 +392,7 @@ impl Lang {
                 let all = label.split(' ');
                 let some = label.split(' ').any(says);
                 let kept = all.filter(|word| !some || says(word));
-                kept.map(|word| stem(word).into_owned()).collect()
+                kept.map(|word| stem(adverb(word)).into_owned()).collect()
             };
             labels.iter().map(of).collect()
         };
@@ -445,6 +455,9 @@ impl Lang {
             groups: HashMap::new(),
             wording: Wording::read(include_str!("en.words.tsv")),
             chains: HashMap::new(),
+            inverse: (file.inverse.iter())
+                .map(|(a, b)| (stem(a).into_owned(), stem(b).into_owned()))
+                .collect(),
             numbers: file.numbers,
             label_units: HashMap::new(),
             said_units: HashMap::new(),
@@ -743,6 +756,11 @@ impl Lang {
     /// The steps that one word means: `grandmother`.
     pub(super) fn chain(&self, stem: &str) -> &[String] {
         self.chains.get(stem).map_or(&[], Vec::as_slice)
+    }
+
+    /// The stem of the relation that says the same the other way round: `parent` for `child`.
+    pub(super) fn inverse(&self, stem: &str) -> Option<&String> {
+        self.inverse.get(stem)
     }
 
     /// Whether two stems are words for one thing.
