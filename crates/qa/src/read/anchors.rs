@@ -255,7 +255,7 @@ impl Search<'_> {
             if named.unsure > 0.0 {
                 own.push((F::name_unsure, named.unsure));
             }
-            if !capital && !is_quoted && !(as_written && several) {
+            if !(capital || is_quoted || as_written && several) {
                 own.push((F::name_lower, 1.0));
             }
             match kind {
