@@ -3,7 +3,6 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may fail")]
 
-#[allow(dead_code, reason = "other tests use the rest of it")]
 #[path = "../../graph/tests/server/mod.rs"]
 mod server;
 
