@@ -87,7 +87,10 @@ fn a_killed_training_ends_the_same_and_its_checkpoint_answers() {
     let mut eval = command(&["eval", "--limit", "1", "--graph"], &[&graph]);
     eval.arg("--questions").arg(&questions);
     eval.arg("--model").arg(&killed);
-    let run = eval.arg("--out").arg(dir.path().join("unfinished")).output();
+    let run = eval
+        .arg("--out")
+        .arg(dir.path().join("unfinished"))
+        .output();
     let told = String::from_utf8(run.unwrap().stderr).unwrap();
     assert!(told.contains("was stopped before its end"), "{told}");
     let again = training(&graph, &questions, &killed).output().unwrap();

@@ -102,7 +102,7 @@ impl Known {
         self.schema.is_untyped
     }
 
-    /// How few relations the graph has: 1 for none, 0 from [`MANY_RELATIONS`] on. Among few ways the
+    /// How few relations the graph has: 1 for none, 0 from `MANY_RELATIONS` on. Among few ways the
     /// likeliest is more often the right one.
     pub fn fewness(&self) -> f32 {
         (1.0 - self.schema.relations.len() as f32 / MANY_RELATIONS).max(0.0)
