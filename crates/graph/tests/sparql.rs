@@ -382,6 +382,8 @@ proptest! {
             ("?s (COUNT(*) AS ?n)", "?s :none ?o", "GROUP BY ?s"),
             ("?s (COUNT(*) AS ?n)", "?s ?p ?o", "GROUP BY ?s ORDER BY ?n ?s LIMIT 2"),
             ("(COUNT(*) AS ?n)", "?s ?p ?o", "GROUP BY ?s ORDER BY DESC(?n) LIMIT 3"),
+            ("?o ?n", "{ SELECT ?o (COUNT(*) AS ?n) WHERE { ?s ?p ?o } GROUP BY ?o ORDER BY DESC(?n) }", "ORDER BY ?n ?o LIMIT 2"),
+            ("?o ?n", "{ SELECT ?o (COUNT(*) AS ?n) WHERE { ?s ?p ?o } GROUP BY ?o ORDER BY ?n }", "ORDER BY DESC(?n) ?o LIMIT 2"),
             // these are left to the evaluator
             ("?p (COUNT(DISTINCT ?s) AS ?n)", "?s ?p ?o", "GROUP BY ?p"),
             ("(COUNT(?x) AS ?n)", "?s ?p ?o", ""),

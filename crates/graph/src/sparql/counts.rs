@@ -63,6 +63,8 @@ struct Largest {
     most: Option<usize>,
     /// The number by which they are ordered, the largest first.
     by: Option<Variable>,
+    /// Whether the order is known: that of a query within is not the one in which rows are taken.
+    is_ordered: bool,
 }
 
 impl Largest {
@@ -72,8 +74,11 @@ impl Largest {
             GraphPattern::Slice { start, length, .. } => {
                 self.most = length.and_then(|length| start.checked_add(length));
                 self.by = None;
+                self.is_ordered = false;
             }
+            GraphPattern::OrderBy { .. } if self.is_ordered => {}
             GraphPattern::OrderBy { expression, .. } => {
+                self.is_ordered = true;
                 self.by = match expression.first() {
                     Some(OrderExpression::Desc(Expression::Variable(by))) => Some(by.clone()),
                     _ => None,

@@ -18,9 +18,10 @@ impl Dialect for Fuseki {
         ))
     }
 
-    /// Seconds; ignored unless the data set allows it (`fuseki:allowTimeoutOverride`).
+    /// Seconds; ignored unless the data set allows it (`fuseki:allowTimeoutOverride`). A little
+    /// more than we wait, so that a limit of ours does not look like one of the service.
     fn time_limit(&self, limit: Duration) -> Option<(&'static str, String)> {
-        Some(("timeout", format!("{:.1}", limit.as_secs_f64().max(0.1))))
+        Some(("timeout", format!("{:.1}", limit.as_secs_f64() + 1.0)))
     }
 
     fn gave_up(&self, reply: &ReplyStatus<'_>) -> bool {
