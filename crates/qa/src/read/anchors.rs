@@ -7,7 +7,7 @@ use hashbrown::HashMap;
 use wherefore_graph::names::normalise;
 use wherefore_graph::{Direction, EntityId, NameMatch, RelationId};
 
-use super::arena::{Measure, Node, Ranked};
+use super::arena::{Measure, Node, Ranked, SaidNumber};
 use super::chart::{Anchor, Cat, Search, sorted};
 use super::features::Feature as F;
 use super::lang::{Op, Sense, Unit};
@@ -854,8 +854,11 @@ impl Search<'_> {
                 continue;
             }
             if let Some(date) = self.date_from(at) {
-                let node = self.arena.add(Node::Const(date.from.to_bits()))?;
-                self.arena.say_lasts(node, date.lasts);
+                let said = SaidNumber {
+                    lasts: Some(date.lasts),
+                    ..SaidNumber::default()
+                };
+                let node = self.arena.add_said(date.from, said)?;
                 if let Some(slots) = self.words.slots_of(at, date.to) {
                     found.push(Anchor {
                         slots,
@@ -893,15 +896,13 @@ impl Search<'_> {
                     true => number * high.scale,
                     false => number,
                 };
-                let low = self.arena.add(Node::Const(low.to_bits()))?;
                 let end = high.to;
-                let unit = high.unit.or(said.unit);
-                let high = self.arena.add(Node::Const(high.number.to_bits()))?;
-                for (number, unit) in [low, high].into_iter().zip([unit, unit]) {
-                    if let Some(unit) = unit {
-                        self.arena.say_unit(number, unit);
-                    }
-                }
+                let said = SaidNumber {
+                    unit: high.unit.or(said.unit),
+                    ..SaidNumber::default()
+                };
+                let low = self.arena.add_said(low, said)?;
+                let high = self.arena.add_said(high.number, said)?;
                 if let Some(slots) = self.words.slots_of(at, end) {
                     found.push(Anchor {
                         slots,
@@ -954,10 +955,12 @@ impl Search<'_> {
         said: &Quantity,
         found: &mut Vec<Anchor>,
     ) -> Result<()> {
-        let node = self.arena.add(Node::Const(said.number.to_bits()))?;
+        let unit = said.unit;
+        let node = self
+            .arena
+            .add_said(said.number, SaidNumber { unit, lasts: None })?;
         let mut ends = vec![said.to];
-        if let Some(unit) = said.unit {
-            self.arena.say_unit(node, unit);
+        if unit.is_some() {
             // the unit may be a relation's own word: `more than 350 calories`
             ends.push(said.to - 1);
         }

@@ -105,6 +105,15 @@ pub(super) enum Meaning {
     Unknown,
 }
 
+/// What a question says of a number.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct SaidNumber {
+    /// Its unit.
+    pub(super) unit: Option<Unit>,
+    /// How long the month or day lasts that begins with it, in years.
+    pub(super) lasts: Option<f64>,
+}
+
 /// The nodes of one question.
 pub(super) struct Arena<'g> {
     pub(super) graph: &'g dyn Graph,
@@ -118,10 +127,8 @@ pub(super) struct Arena<'g> {
     most: Limits,
     /// What was answered before, sorted, and as a form that stands below a set operator.
     carried: (Rc<[EntityId]>, Form),
-    /// The units in which the question says numbers.
-    units: HashMap<Id, Unit>,
-    /// How long the months and days last that numbers stand for, in years.
-    lasting: HashMap<Id, f64>,
+    /// What the question says of its numbers.
+    said: HashMap<Id, SaidNumber>,
 }
 
 impl Measure {
@@ -220,24 +227,30 @@ impl<'g> Arena<'g> {
             edges: 0,
             most: if graph.service().is_some() { FAR } else { HERE },
             carried: (Rc::from([]), Form::Or(Vec::new())),
-            units: HashMap::new(),
-            lasting: HashMap::new(),
+            said: HashMap::new(),
         }
     }
 
-    /// Notes that a number is the beginning of a month or a day.
-    pub(super) fn say_lasts(&mut self, number: Id, years: f64) {
-        self.lasting.insert(number, years);
-    }
-
-    /// Notes that a number is said in a unit.
-    pub(super) fn say_unit(&mut self, number: Id, unit: Unit) {
-        self.units.insert(number, unit);
+    /// A number as the question says it. One with a unit, or that is a month or a day, is another
+    /// than the same number without.
+    pub(super) fn add_said(&mut self, number: f64, said: SaidNumber) -> Result<Id> {
+        let node = Node::Const(number.to_bits());
+        if said == SaidNumber::default() {
+            return self.add(node);
+        }
+        let is_same =
+            |(id, other): &(&Id, &SaidNumber)| **other == said && *self.node(**id) == node;
+        if let Some((id, _)) = self.said.iter().find(is_same) {
+            return Ok(*id);
+        }
+        let id = self.push(node)?;
+        self.said.insert(id, said);
+        Ok(id)
     }
 
     /// The unit in which a number is said.
     pub(super) fn unit_of(&self, number: Id) -> Option<Unit> {
-        self.units.get(&number).copied()
+        self.said.get(&number)?.unit
     }
 
     /// Whether a number may be compared with what a relation leads to: units of one kind, where
@@ -281,9 +294,14 @@ impl<'g> Arena<'g> {
         if let Some(&id) = self.ids.get(&node) {
             return Ok(id);
         }
+        let id = self.push(node.clone())?;
+        self.ids.insert(node, id);
+        Ok(id)
+    }
+
+    fn push(&mut self, node: Node) -> Result<Id> {
         let (types, kind) = self.typed(&node)?;
         let id = self.nodes.len() as Id;
-        self.ids.insert(node.clone(), id);
         self.nodes.push(node);
         self.types.push(types);
         self.kinds.push(kind);
@@ -299,7 +317,8 @@ impl<'g> Arena<'g> {
     /// it, and up to a year takes in all of it.
     pub(super) fn filtered(&mut self, of: Id, by: Measure, is: Comparison, than: Id) -> Result<Id> {
         let than = self.in_unit_of(&by, than)?;
-        if let (Some(&lasts), Node::Const(bits)) = (self.lasting.get(&than), self.node(than)) {
+        let lasts = self.said.get(&than).and_then(|said| said.lasts);
+        if let (Some(lasts), Node::Const(bits)) = (lasts, self.node(than)) {
             let end = self.add(Node::Const((f64::from_bits(*bits) + lasts).to_bits()))?;
             let (is, than) = match is {
                 Comparison::Greater => (Comparison::AtLeast, end),

@@ -81,7 +81,23 @@ pub(super) fn written(years: f64) -> Option<String> {
     let days = (months - months.floor()) * MONTH / DAY;
     let (month, day) = (months.floor() as u32 + 1, days.floor() as u32 + 1);
     let is_whole = (years - year).abs() < CLOSE;
-    (!is_whole).then(|| format!("{year:04}-{month:02}-{day:02}"))
+    (!is_whole).then(|| match (day <= days_of(year, month), month) {
+        (true, _) => format!("{year:04}-{month:02}-{day:02}"),
+        // the day after the last one
+        (false, 12) => format!("{:04}-01-01", year + 1.0),
+        (false, _) => format!("{year:04}-{:02}-01", month + 1),
+    })
+}
+
+/// How many days a month has.
+fn days_of(year: f64, month: u32) -> u32 {
+    let every = |years: f64| year.rem_euclid(years) == 0.0;
+    match month {
+        2 if every(4.0) && (!every(100.0) || every(400.0)) => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    }
 }
 
 #[cfg(test)]
@@ -117,6 +133,17 @@ mod tests {
             read("may 3 2021"),
             days("2021-05-03", Some("2021-05-04"), 3)
         );
+        for (said, from, until) in [
+            ("30 april 2021", "2021-04-30", "2021-05-01"),
+            ("30 november 2021", "2021-11-30", "2021-12-01"),
+            ("28 february 2021", "2021-02-28", "2021-03-01"),
+            ("28 february 2024", "2024-02-28", "2024-02-29"),
+            ("29 february 2024", "2024-02-29", "2024-03-01"),
+            ("28 february 1900", "1900-02-28", "1900-03-01"),
+            ("30 december 2021", "2021-12-30", "2021-12-31"),
+        ] {
+            assert_eq!(read(said), days(from, Some(until), 3));
+        }
         assert_eq!(read("may"), None, "no year");
         assert_eq!(read("3 apples 2021"), None);
         assert_eq!(written(1994.0), None);

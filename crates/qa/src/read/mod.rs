@@ -52,6 +52,7 @@ pub use self::learn::{Asked, Learning};
 use self::matched::LIKELY;
 use self::near::Near;
 use self::phrases::Phrases;
+pub use self::phrases::step_in_words;
 use self::schema::Schema;
 pub(crate) use self::schema::by_relation;
 use self::tokens::{MAX_SLOTS, Phrase, Words};

@@ -210,6 +210,11 @@ fn phrase(told: Told, graph: &dyn Graph, schema: &Schema) -> Result<String> {
     }
 }
 
+/// A step along or against a relation in words, as the matcher learned them: `place of birth of it`.
+pub fn step_in_words(label: &str, forward: bool) -> String {
+    in_words(label, forward, None, None)
+}
+
 /// A relation in words, along or against it, between things of two classes.
 fn in_words(label: &str, forward: bool, head: Option<String>, tail: Option<String>) -> String {
     if let Some(base) = label.strip_suffix(INVERSE) {

@@ -35,9 +35,9 @@ const INSTANCES_READ: usize = 64;
 const MAX_CLASSES: usize = 20_000;
 /// Most classes of one thing.
 const MAX_TYPES: usize = 12;
-/// What relations between a class and a wider one are called.
 /// Members of sides that are kept, of all relations together.
 const KEPT_MEMBERS: usize = 4_000_000;
+/// What relations between a class and a wider one are called.
 const SUBCLASS: [&str; 5] = [
     "http://www.w3.org/2000/01/rdf-schema#subClassOf",
     "http://www.wikidata.org/prop/direct/P279",
@@ -330,8 +330,10 @@ impl Schema {
         let side = Side { edges, members };
         let mut sides = sides();
         if keeps && sides.members + side.members.len() <= KEPT_MEMBERS {
-            sides.members += side.members.len();
-            sides.known.insert(step, side.clone());
+            // another thread may have been faster
+            if sides.known.insert(step, side.clone()).is_none() {
+                sides.members += side.members.len();
+            }
         }
         Ok(Some(side))
     }

@@ -6,6 +6,7 @@
 
 use hashbrown::HashMap;
 
+use super::adverb;
 use crate::words::stem;
 
 /// The number of a line.
@@ -98,7 +99,7 @@ fn note(of: &mut HashMap<String, Vec<Sense>>, stem: &str, sense: Sense) {
 fn phrases_of(list: &str) -> Vec<Vec<String>> {
     let words = |phrase: &str| -> Vec<String> {
         let all = phrase.split_whitespace();
-        all.map(|word| stem(word).into_owned()).collect()
+        all.map(|word| stem(adverb(word)).into_owned()).collect()
     };
     let all = list.split(',').map(words);
     all.filter(|phrase| !phrase.is_empty()).collect()
