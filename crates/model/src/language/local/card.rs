@@ -84,7 +84,9 @@ impl Engine for Card {
         let shorter = self.caches.iter().map(|cache| cache.first(length));
         let shorter: Result<Vec<Cache>> = shorter.collect();
         self.caches = shorter.unwrap_or_default();
-        if length == 0 {
+        if length == 0 || self.caches.is_empty() {
+            // all of it is read again
+            self.tokens.clear();
             self.caches.clear();
         }
     }
