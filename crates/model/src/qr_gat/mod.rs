@@ -25,7 +25,7 @@
 //! is the norm's shift after it; an entity without a name has e = 0. Dropout draws one mask of q for a
 //! question and not one for each of its entities, so that `W·[e ‖ q ‖ p]` splits in training as it
 //! does in answering. Loss, optimiser and schedule of the training are ours too: the crate
-//! `wherefore-lab` declares them in `train/triples.rs` and `train/course.rs`, and `docs/training.md`
+//! `wherefore-lab` declares them in `train/triples.rs` and `train/trainer.rs`, and `docs/training.md`
 //! lists all of it.
 //!
 //! Three departures are switches. [`Config::default`] has them off, which is the published network;

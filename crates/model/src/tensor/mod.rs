@@ -14,8 +14,11 @@
 //!
 //! Entries are rows, and columns are independent. On the CPU each operation is one fused pass over
 //! memory, in parallel over output rows and in an order that does not depend on the number of
-//! threads; on another device it is composed of candle's own operations, with the same result.
+//! threads; on a card rows are gathered and added by kernels of our own (`cuda.rs`), and the rest is
+//! composed of candle's operations, with the same result.
 
+#[cfg(feature = "cuda")]
+mod cuda;
 pub(crate) mod gru;
 pub(crate) mod lanes;
 mod norm;

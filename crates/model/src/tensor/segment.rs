@@ -2,7 +2,9 @@
 
 use std::sync::{Arc, OnceLock};
 
-use candle_core::{CpuStorage, CustomOp1, DType, Device, Layout, Result, Shape, Tensor};
+use candle_core::{CpuStorage, CustomOp1, Device, Layout, Result, Shape, Tensor};
+#[cfg(feature = "cuda")]
+use candle_core::{CudaStorage, backend::BackendStorage};
 use pulp::Arch;
 use rayon::prelude::*;
 
@@ -11,11 +13,12 @@ use super::{Floats, ROWS, add_to, floats, on_cpu, vectorise};
 /// Which segment each entry belongs to, and the entries of each segment.
 ///
 /// Ids need not be sorted, and a segment may be empty.
-#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segments {
     ids: Vec<u32>,
     offsets: Vec<u32>, // [segments + 1]
     entries: Vec<u32>, // by segment, ascending within one
+    #[cfg(feature = "cuda")]
+    on_card: OnceLock<super::cuda::OnCard>,
 }
 
 impl Segments {
@@ -43,6 +46,8 @@ impl Segments {
             ids,
             offsets,
             entries,
+            #[cfg(feature = "cuda")]
+            on_card: OnceLock::new(),
         }
     }
 
@@ -78,9 +83,31 @@ impl Segments {
         self.offsets[segment] as usize..self.offsets[segment + 1] as usize
     }
 
-    /// The ids as a tensor for candle's own operations.
-    fn tensor(&self, device: &Device) -> Result<Tensor> {
-        Tensor::from_slice(&self.ids, self.ids.len(), device)
+    /// Where segments begin among all entries, and the end of the last.
+    #[cfg(feature = "cuda")]
+    pub(super) fn offsets(&self) -> &[u32] {
+        &self.offsets
+    }
+
+    /// The entries of all segments, one segment after the other.
+    #[cfg(feature = "cuda")]
+    pub(super) fn all_entries(&self) -> &[u32] {
+        &self.entries
+    }
+
+    /// The copy on the card, which is made when it is first needed.
+    #[cfg(feature = "cuda")]
+    pub(super) fn on_card(
+        &self,
+        new: impl FnOnce() -> Result<super::cuda::OnCard>,
+    ) -> Result<&super::cuda::OnCard> {
+        match self.on_card.get() {
+            Some(there) => Ok(there),
+            None => {
+                let there = new()?;
+                Ok(self.on_card.get_or_init(|| there))
+            }
+        }
     }
 
     /// Entries in each segment (at least 1), `[segments, 1]`.
@@ -113,15 +140,15 @@ pub fn segment_mean(x: &Tensor, segments: &Arc<Segments>) -> Result<Tensor> {
 /// Largest number of each segment, column by column; zeros where there is none. The gradient goes
 /// to the first entry that has it.
 pub fn segment_max(x: &Tensor, segments: &Arc<Segments>) -> Result<Tensor> {
-    if on_cpu(x) {
-        return apply(Kind::Max, x, segments);
-    }
-    composed_max(x, segments)
+    apply(Kind::Max, x, segments)
 }
 
 /// Softmax within each segment, column by column: `[entries, width]` to the same.
 pub fn segment_softmax(x: &Tensor, segments: &Arc<Segments>) -> Result<Tensor> {
-    apply(Kind::Softmax, x, segments)
+    if on_cpu(x) {
+        return apply(Kind::Softmax, x, segments);
+    }
+    composed_softmax(x, segments)
 }
 
 fn apply(kind: Kind, x: &Tensor, segments: &Arc<Segments>) -> Result<Tensor> {
@@ -133,54 +160,19 @@ fn apply(kind: Kind, x: &Tensor, segments: &Arc<Segments>) -> Result<Tensor> {
     if rows != wanted {
         candle_core::bail!("{kind:?} takes {wanted} rows, and was given {rows}");
     }
-    if on_cpu(x) {
-        return x.contiguous()?.apply_op1(SegmentOp {
-            kind,
-            segments: segments.clone(),
-            winners: OnceLock::new(),
-        });
-    }
-    match kind {
-        Kind::Gather => x
-            .contiguous()?
-            .index_select(&segments.tensor(x.device())?, 0),
-        Kind::Sum => composed_sum(x, segments),
-        Kind::Max => composed_max(x, segments),
-        Kind::Softmax => composed_softmax(x, segments),
-    }
+    x.contiguous()?.apply_op1(SegmentOp {
+        kind,
+        segments: segments.clone(),
+        winners: OnceLock::new(),
+        #[cfg(feature = "cuda")]
+        winners_on_card: OnceLock::new(),
+    })
 }
 
-fn composed_sum(x: &Tensor, segments: &Segments) -> Result<Tensor> {
-    let zeros = Tensor::zeros((segments.count(), x.dim(1)?), DType::F32, x.device())?;
-    zeros.index_add(&segments.tensor(x.device())?, &x.contiguous()?, 0)
-}
-
-/// candle has no scatter-maximum: the winners are found on the CPU, the numbers stay where they are.
-fn composed_max(x: &Tensor, segments: &Segments) -> Result<Tensor> {
-    let width = x.dim(1)?;
-    let values = x.detach().flatten_all()?.to_vec1::<f32>()?;
-    let winners = winners(&values, width, segments);
-    let there: Vec<f32> = winners
-        .iter()
-        .map(|w| f32::from(u8::from(*w != NONE)))
-        .collect();
-    let winners: Vec<u32> = winners
-        .into_iter()
-        .map(|w| if w == NONE { 0 } else { w })
-        .collect();
-    let shape = (segments.count(), width);
-    if segments.is_empty() {
-        return Tensor::zeros(shape, DType::F32, x.device());
-    }
-    let winners = Tensor::from_vec(winners, shape, x.device())?;
-    x.contiguous()?.gather(&winners, 0)? * Tensor::from_vec(there, shape, x.device())?
-}
-
-fn composed_softmax(x: &Tensor, segments: &Segments) -> Result<Tensor> {
-    let ids = segments.tensor(x.device())?;
-    let top = composed_max(&x.detach(), segments)?.index_select(&ids, 0)?;
+fn composed_softmax(x: &Tensor, segments: &Arc<Segments>) -> Result<Tensor> {
+    let top = gather(&segment_max(&x.detach(), segments)?, segments)?;
     let powers = (x - top)?.exp()?;
-    let sums = composed_sum(&powers, segments)?.index_select(&ids, 0)?;
+    let sums = gather(&segment_sum(&powers, segments)?, segments)?;
     powers / sums
 }
 
@@ -215,6 +207,8 @@ struct SegmentOp {
     segments: Arc<Segments>,
     /// Kept from the forward pass for the gradient of the maximum.
     winners: OnceLock<Vec<u32>>,
+    #[cfg(feature = "cuda")]
+    winners_on_card: OnceLock<super::cuda::Winners>,
 }
 
 impl CustomOp1 for SegmentOp {
@@ -250,10 +244,29 @@ impl CustomOp1 for SegmentOp {
         Ok((CpuStorage::F32(values), (rows, width).into()))
     }
 
+    #[cfg(feature = "cuda")]
+    fn cuda_fwd(&self, x: &CudaStorage, layout: &Layout) -> Result<(CudaStorage, Shape)> {
+        let card = super::cuda::Card::new(&self.segments, x.device())?;
+        match self.kind {
+            Kind::Gather => card.gather(x, layout),
+            Kind::Sum => card.sum(x, layout),
+            Kind::Max => {
+                let (y, winners) = card.max(x, layout)?;
+                self.winners_on_card.get_or_init(|| winners);
+                Ok(y)
+            }
+            Kind::Softmax => candle_core::bail!("the softmax is composed on a card"),
+        }
+    }
+
     fn bwd(&self, x: &Tensor, y: &Tensor, grad: &Tensor) -> Result<Option<Tensor>> {
         let (rows, width) = x.dims2()?;
         let segments = &*self.segments;
         let grad = grad.contiguous()?;
+        #[cfg(feature = "cuda")]
+        if !on_cpu(x) {
+            return self.back_on_card(&grad).map(Some);
+        }
         let (y, grad) = (Floats::of(y), Floats::of(&grad));
         let (y, grad) = (y.values()?, grad.values()?);
         let dx = match self.kind {
@@ -272,6 +285,28 @@ impl CustomOp1 for SegmentOp {
             Kind::Softmax => softmax_back(y, grad, width, segments),
         };
         Ok(Some(Tensor::from_vec(dx, (rows, width), &Device::Cpu)?))
+    }
+}
+
+#[cfg(feature = "cuda")]
+impl SegmentOp {
+    fn back_on_card(&self, grad: &Tensor) -> Result<Tensor> {
+        match (self.kind, self.winners_on_card.get()) {
+            (Kind::Gather, _) => apply(Kind::Sum, grad, &self.segments),
+            (Kind::Sum, _) => apply(Kind::Gather, grad, &self.segments),
+            (Kind::Max, Some(winners)) => {
+                let (storage, layout) = grad.storage_and_layout();
+                let candle_core::Storage::Cuda(storage) = &*storage else {
+                    candle_core::bail!("a gradient lies on another device than what it is of");
+                };
+                let card = super::cuda::Card::new(&self.segments, storage.device())?;
+                let (dx, shape) = card.max_back(storage, layout, winners)?;
+                let dx = candle_core::Storage::Cuda(dx);
+                let none = candle_core::op::BackpropOp::none();
+                Ok(Tensor::from_storage(dx, shape, none, false))
+            }
+            _ => candle_core::bail!("{:?} has no gradient on a card", self.kind),
+        }
     }
 }
 
@@ -425,14 +460,12 @@ mod tests {
     #[test]
     fn gradients_are_finite_differences_fused_and_composed() -> Result<()> {
         type Op = fn(&Tensor, &Arc<Segments>) -> Result<Tensor>;
-        let operations: [(&str, Op); 7] = [
+        let operations: [(&str, Op); 5] = [
             ("sum", segment_sum),
             ("mean", segment_mean),
             ("max", segment_max),
             ("softmax", segment_softmax),
-            ("composed sum", |x, s| composed_sum(x, s)),
-            ("composed max", |x, s| composed_max(x, s)),
-            ("composed softmax", |x, s| composed_softmax(x, s)),
+            ("composed softmax", composed_softmax),
         ];
         for (name, operation) in operations {
             let x = spread((5, 3), 6);
@@ -453,22 +486,54 @@ mod tests {
 
     proptest! {
         #[test]
-        fn fused_operations_equal_composed_ones(
+        fn the_fused_softmax_equals_the_composed_one(
             ids in proptest::collection::vec(0u32..6, 1..90), seed in 0u64..1000,
         ) {
             let segments = Arc::new(Segments::new(ids, 6));
             let x = spread((segments.len(), 2), seed).as_tensor().detach();
-            let pairs = [
-                (segment_sum(&x, &segments), composed_sum(&x, &segments)),
-                (segment_max(&x, &segments), composed_max(&x, &segments)),
-                (segment_softmax(&x, &segments), composed_softmax(&x, &segments)),
+            let fused = numbers(&segment_softmax(&x, &segments).unwrap());
+            let composed = numbers(&composed_softmax(&x, &segments).unwrap());
+            for (a, b) in fused.iter().zip(composed) {
+                prop_assert!((a - b).abs() < 1e-5);
+            }
+        }
+    }
+
+    /// Values and gradients, segments of several pieces among them.
+    #[cfg(feature = "cuda")]
+    #[test]
+    #[ignore = "needs an NVIDIA card"]
+    fn a_card_does_what_the_cpu_does() -> Result<()> {
+        type Op = fn(&Tensor, &Arc<Segments>) -> Result<Tensor>;
+        let card = Device::new_cuda(0)?;
+        for (entries, count, width) in [(5, 4, 3), (1000, 6, 5), (3000, 900, 64), (700, 1, 1)] {
+            let mut random = crate::Random::new(entries as u64);
+            let ids = (0..entries).map(|_| random.below(count) as u32).collect();
+            let segments = Arc::new(Segments::new(ids, count));
+            let operations: [(&str, Op, usize); 5] = [
+                ("gather", gather, count),
+                ("sum", segment_sum, entries),
+                ("mean", segment_mean, entries),
+                ("max", segment_max, entries),
+                ("softmax", segment_softmax, entries),
             ];
-            for (fused, composed) in pairs {
-                for (a, b) in numbers(&fused.unwrap()).iter().zip(numbers(&composed.unwrap())) {
-                    prop_assert!((a - b).abs() < 1e-5);
+            for (name, operation, rows) in operations {
+                let start = spread((rows, width), 3).as_tensor().detach();
+                let run = |device: &Device| -> Result<[Vec<f32>; 2]> {
+                    let x = candle_core::Var::from_tensor(&start.to_device(device)?)?;
+                    let y = operation(&x, &segments)?;
+                    let weight = spread(y.dims2()?, 7).as_tensor().to_device(device)?;
+                    let gradients = (&y * weight)?.sum_all()?.backward()?;
+                    let gradient = gradients.get(&x).expect("x is a variable");
+                    Ok([&y, gradient].map(|x| numbers(&x.to_device(&Device::Cpu).unwrap())))
+                };
+                let (here, there) = (run(&Device::Cpu)?, run(&card)?);
+                for (a, b) in here.concat().iter().zip(there.concat()) {
+                    assert!((a - b).abs() < 1e-4 * a.abs().max(1.0), "{name}: {a} {b}");
                 }
             }
         }
+        Ok(())
     }
 
     #[test]
