@@ -1,4 +1,4 @@
-//! `wherefore label`: a language model picks the paths to learn from.
+//! `wherefore label`: a judge picks the paths to learn from.
 
 use clap::ValueEnum;
 use std::path::PathBuf;
@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use serde::Serialize;
-use wherefore::model::LanguageModel;
 use wherefore::model::language::{self, Cached, Recording};
-use wherefore_lab::label::{self, LabelConfig, Labelled, Quality};
+use wherefore::model::{LanguageModel, encode};
+use wherefore_lab::label::{self, EncoderJudge, Judge, LabelConfig, Labelled, ModelJudge, Quality};
 use wherefore_lab::{questions, sweep};
 
 use crate::args::{Consent, question_format};
@@ -17,16 +17,18 @@ use crate::open::open_for;
 use crate::output::Output;
 use crate::progress::{Progress, Unit};
 
-/// Let a language model pick the paths that are evidence, as labels to train on
+/// Let a language model or an encoder pick the paths that are evidence, as labels to train on
 ///
-/// For each question, shortest paths to its answer and what lies around topics and answer are shown,
-/// merged by their relations; what the model picks is written to a label file, which `wherefore
-/// train --labels` takes. Where it picks nothing, shortest paths count, and the file says so. A run
-/// that was stopped goes on where it was when the same command is given again.
+/// For each question, a language model is shown shortest paths to its answer and what lies around
+/// topics and answer, merged by their relations; an encoder compares the relations of each shortest
+/// path with the question. What is picked is written to a label file, which `wherefore train --labels`
+/// takes. Where nothing is picked, shortest paths count, and the file says so. A run that was stopped
+/// goes on where it was when the same command is given again.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   wherefore label --graph freebase --questions train.jsonl --sample 500 --llm qwen.gguf --out labels.jsonl
+  wherefore label --graph freebase --questions train.jsonl --encoder matcher --out labels.jsonl
   wherefore label --combine union a.jsonl b.jsonl --out labels.jsonl
   wherefore label --judge --graph freebase --questions test.jsonl --out labels.jsonl")]
 pub(crate) struct Label {
@@ -49,8 +51,15 @@ pub(crate) struct Label {
     #[arg(long, value_name = "FILE")]
     pub(crate) out: PathBuf,
     /// The language model: a GGUF file, or URL#MODEL of an OpenAI-compatible server
-    #[arg(long, value_name = "MODEL", required_unless_present_any = ["combine", "judge"])]
+    #[arg(long, value_name = "MODEL", required_unless_present_any = ["combine", "judge", "encoder"])]
     pub(crate) llm: Option<String>,
+    /// The encoder that picks, instead of a language model: `matcher`, a model folder or an added
+    /// model
+    #[arg(long, value_name = "E", conflicts_with_all = ["combine", "llm", "judge"])]
+    pub(crate) encoder: Option<String>,
+    /// With `--encoder`: how far below the best cosine a path may be
+    #[arg(long, value_name = "C", default_value_t = 0.05, requires = "encoder")]
+    pub(crate) within: f32,
     /// Ask nothing: only hold the labels that `--out` has against the questions' relevant triples
     #[arg(long, conflicts_with_all = ["combine", "llm"])]
     pub(crate) judge: bool,
@@ -110,30 +119,40 @@ pub(crate) fn run(args: &Label, output: &Output) -> anyhow::Result<Exit> {
         path,
         args.consent.trust(),
     )?;
-    let Some(name) = &args.llm else {
+    if args.judge {
         let lines = label::read(&args.out)?;
         let quality = label::quality(&lines, &asked, graph.as_ref())?;
         let mut done = Labelled::default();
         lines.iter().for_each(|line| done.add(line));
         return told(&done, Some(quality), args, output);
-    };
-    let mut model: Arc<dyn LanguageModel> = language::open(name).map_err(wherefore::Error::from)?;
-    if !args.no_cache {
-        model = Arc::new(Cached::new(model, language::cache_folder()));
-    }
-    if let Some(path) = &args.record {
-        model = Arc::new(Recording::new(model, path).map_err(wherefore::Error::from)?);
     }
     let config = LabelConfig {
         threads: args.threads,
         ..LabelConfig::default()
+    };
+    let (model, reader, encoder);
+    let judge: &dyn Judge = match (&args.encoder, &args.llm) {
+        (Some(name), _) => {
+            let opened = encode::open(name).map_err(wherefore::Error::from)?;
+            encoder = EncoderJudge::new(opened, args.within);
+            &encoder
+        }
+        (None, Some(name)) => {
+            model = opened(name, args)?;
+            reader = ModelJudge {
+                model: model.as_ref(),
+                decoding: label::decoding(),
+            };
+            &reader
+        }
+        (None, None) => unreachable!("the parser asks for a judge"),
     };
     let bar = Progress::begin("labelling", output);
     let total = Some(asked.len() as u64);
     let done = label::label(
         graph.as_ref(),
         &asked,
-        model.as_ref(),
+        judge,
         &config,
         &args.out,
         &mut |so_far| {
@@ -156,6 +175,18 @@ pub(crate) fn run(args: &Label, output: &Output) -> anyhow::Result<Exit> {
         args,
         output,
     )
+}
+
+/// The language model, with the completions that are known and those that are to be recorded.
+fn opened(name: &str, args: &Label) -> anyhow::Result<Arc<dyn LanguageModel>> {
+    let mut model: Arc<dyn LanguageModel> = language::open(name).map_err(wherefore::Error::from)?;
+    if !args.no_cache {
+        model = Arc::new(Cached::new(model, language::cache_folder()));
+    }
+    if let Some(path) = &args.record {
+        model = Arc::new(Recording::new(model, path).map_err(wherefore::Error::from)?);
+    }
+    Ok(model)
 }
 
 #[derive(Serialize)]

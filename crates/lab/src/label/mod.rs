@@ -1,32 +1,33 @@
-//! Better labels for any retriever: a language model picks the paths that are evidence.
+//! Better labels for any retriever: a judge picks the paths that are evidence.
 //!
-//! "Weak-to-Strong GraphRAG" (ReG), section 4.1. For each question a small pool of candidate paths
-//! (`pool.rs`) is shown with the question and its answer, after one worked example; the model names
-//! those that are evidence, one `ans: Path n` a line (`reply.rs`). Their triples are the positives.
+//! "Weak-to-Strong GraphRAG" (ReG), section 4.1. For each question there is a small pool of candidate
+//! paths (`pool.rs`). A language model is shown them with the question and its answer, after one
+//! worked example, and names those that are evidence, one `ans: Path n` a line (`reply.rs`); or an
+//! encoder compares them with the question (`judge.rs`). Their triples are the positives.
 //!
 //! ```text
 //! {"id", "paths": [[[head, relation, tail], …], …],      what was picked: `wherefore train --labels`
 //!  "pool": ["a -> [r] -> b", …], "picked": [0, 2], "fallback": false, "model", "llm": {…}}
 //! ```
 //!
-//! Where the model picks nothing, all shortest paths count, as without labels, and the line says
+//! Where nothing is picked, all shortest paths count, as without labels, and the line says
 //! `fallback`. Lines stand in the order of the questions; a run that was stopped goes on after them.
 
+mod judge;
 mod pool;
 mod reply;
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write};
-use std::ops::ControlFlow;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use wherefore::answer::LlmUse;
 use wherefore::graph::names::normalise;
 use wherefore::graph::{Graph, Step};
-use wherefore::model::LanguageModel;
-use wherefore::model::language::{Decoding, Message, Prompt, Role};
+use wherefore::model::language::Decoding;
 use wherefore::organize::one_line;
 
 use crate::each::in_order;
@@ -34,31 +35,25 @@ use crate::error::{Error, Result};
 use crate::questions::{GoldQuestion, NamedTriple, json_records, resolve, utf8};
 use crate::supervise::ShortestPaths;
 
+pub use judge::{EncoderJudge, Judge, ModelJudge, Offer};
 pub use pool::{Candidate, PoolConfig, pool};
 
+/// How a language model that judges chooses its tokens.
+pub fn decoding() -> Decoding {
+    Decoding {
+        max_tokens: 256,
+        ..Decoding::default()
+    }
+}
+
 /// How labels are made.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LabelConfig {
     /// What is offered.
     pub pool: PoolConfig,
-    /// How tokens are chosen.
-    pub decoding: Decoding,
-    /// Questions that are asked at the same time.
+    /// Questions that are judged at the same time; 0 is 1.
     pub threads: usize,
-}
-
-impl Default for LabelConfig {
-    fn default() -> Self {
-        Self {
-            pool: PoolConfig::default(),
-            decoding: Decoding {
-                max_tokens: 256,
-                ..Decoding::default()
-            },
-            threads: 1,
-        }
-    }
 }
 
 /// One line of a label file.
@@ -77,7 +72,7 @@ pub struct LabelLine {
     /// Whether nothing was picked, so that all shortest paths count.
     #[serde(default)]
     pub fallback: bool,
-    /// The model's identity.
+    /// The judge's identity.
     #[serde(default)]
     pub model: String,
     /// What it cost.
@@ -92,7 +87,7 @@ pub struct Labelled {
     pub questions: usize,
     /// Those that an earlier run had labelled.
     pub resumed: usize,
-    /// Those where the model picked nothing.
+    /// Those where nothing was picked.
     pub fallbacks: usize,
     /// Those without a path from a topic to an answer.
     pub without_paths: usize,
@@ -120,13 +115,12 @@ impl Labelled {
 pub fn label(
     graph: &dyn Graph,
     questions: &[GoldQuestion],
-    model: &dyn LanguageModel,
+    judge: &dyn Judge,
     config: &LabelConfig,
     out: &Path,
     see: &mut dyn FnMut(&Labelled),
 ) -> Result<Labelled> {
-    config.decoding.check()?;
-    let done = begun(out, questions, model)?;
+    let done = begun(out, questions, judge)?;
     let mut so_far = Labelled::default();
     done.iter().for_each(|line| so_far.add(line));
     so_far.resumed = done.len();
@@ -145,7 +139,7 @@ pub fn label(
     in_order(
         left.len(),
         config.threads.max(1),
-        |i| line(&left[i], graph, model, config),
+        |i| line(&left[i], graph, judge, config),
         |line| {
             let write = |file: &mut BufWriter<File>| {
                 file.write_all(&to_bytes(&line))?;
@@ -160,12 +154,8 @@ pub fn label(
     Ok(so_far)
 }
 
-/// The whole lines of an earlier run over the same questions with the same model.
-fn begun(
-    out: &Path,
-    questions: &[GoldQuestion],
-    model: &dyn LanguageModel,
-) -> Result<Vec<LabelLine>> {
+/// The whole lines of an earlier run over the same questions with the same judge.
+fn begun(out: &Path, questions: &[GoldQuestion], judge: &dyn Judge) -> Result<Vec<LabelLine>> {
     if !out.exists() {
         return Ok(Vec::new());
     }
@@ -180,7 +170,7 @@ fn begun(
         path: out.to_owned(),
         what,
     };
-    if lines.iter().any(|line| line.model != model.identity()) {
+    if lines.iter().any(|line| line.model != judge.identity()) {
         return Err(other("model"));
     }
     let same = lines.iter().zip(questions).all(|(line, q)| line.id == q.id);
@@ -200,7 +190,7 @@ fn to_bytes(line: &LabelLine) -> Vec<u8> {
 fn line(
     question: &GoldQuestion,
     graph: &dyn Graph,
-    model: &dyn LanguageModel,
+    judge: &dyn Judge,
     config: &LabelConfig,
 ) -> Result<LabelLine> {
     let own = question.own_graph();
@@ -210,7 +200,7 @@ fn line(
     let candidates = pool(graph, &topics, &answers, &config.pool)?;
     let mut line = LabelLine {
         id: question.id.clone(),
-        model: model.identity().to_owned(),
+        model: judge.identity().to_owned(),
         pool: candidates.iter().map(|c| c.text.clone()).collect(),
         ..LabelLine::default()
     };
@@ -230,16 +220,15 @@ fn line(
         Some(answer) => one_line(&graph.entity_label(answer)?),
         None => String::new(),
     };
-    let prompt = prompt(&question.question, &answer, &line.pool);
-    let mut watch = |_: wherefore::model::language::Progress<'_>| ControlFlow::Continue(());
-    let said = model.complete(&prompt, &config.decoding, &mut watch)?;
-    line.llm = LlmUse {
-        calls: 1,
-        cached: u32::from(said.cached),
-        prompt_tokens: said.prompt_tokens as u64,
-        completion_tokens: said.completion_tokens as u64,
+    let topics = (topics.iter()).map(|topic| graph.entity_label(*topic).map(Cow::into_owned));
+    let offer = Offer {
+        question: &question.question,
+        topics: &topics.collect::<Result<Vec<String>, _>>()?,
+        answer: &answer,
+        candidates: &candidates,
+        graph,
     };
-    line.picked = reply::picked(&said.text, candidates.len());
+    (line.picked, line.llm) = judge.pick(&offer)?;
     line.fallback = line.picked.is_empty();
     let kept: Vec<&Candidate> = match line.fallback {
         true => candidates.iter().filter(|c| c.is_path).collect(),
@@ -252,7 +241,7 @@ fn line(
 }
 
 fn named(path: &[Step], graph: &dyn Graph) -> Result<Vec<NamedTriple>> {
-    let label = |e| graph.entity_label(e).map(std::borrow::Cow::into_owned);
+    let label = |e| graph.entity_label(e).map(Cow::into_owned);
     path.iter()
         .map(|step| {
             let t = step.triple;
@@ -260,38 +249,6 @@ fn named(path: &[Step], graph: &dyn Graph) -> Result<Vec<NamedTriple>> {
             Ok([label(t.head)?, relation, label(t.tail)?])
         })
         .collect()
-}
-
-fn prompt(question: &str, answer: &str, pool: &[String]) -> Prompt {
-    let asked = |paths: &str, question: &str, answer: &str| {
-        include_str!("prompts/question.txt")
-            .trim()
-            .replacen("{answer}", answer, 1)
-            .replacen("{question}", question, 1)
-            .replacen("{paths}", paths.trim(), 1)
-    };
-    let numbered: Vec<String> = (pool.iter().enumerate())
-        .map(|(i, path)| format!("Path {i}. {path}"))
-        .collect();
-    Prompt::Chat(vec![
-        Message::new(Role::System, include_str!("prompts/system.txt").trim()),
-        Message::new(
-            Role::User,
-            asked(
-                include_str!("prompts/example-paths.txt"),
-                include_str!("prompts/example-question.txt").trim(),
-                "German",
-            ),
-        ),
-        Message::new(
-            Role::Assistant,
-            include_str!("prompts/example-answer.txt").trim(),
-        ),
-        Message::new(
-            Role::User,
-            asked(&numbered.join("\n"), &one_line(question), answer),
-        ),
-    ])
 }
 
 /// How two label files become one.
@@ -425,7 +382,7 @@ pub fn quality(
 #[cfg(test)]
 mod tests {
     use wherefore::graph::toy;
-    use wherefore::model::language::Scripted;
+    use wherefore::model::language::{Prompt, Scripted};
 
     use super::*;
 
@@ -468,14 +425,12 @@ mod tests {
             threads,
             ..LabelConfig::default()
         };
-        label(
-            &toy::graph(),
-            questions,
-            &script(),
-            &config,
-            out,
-            &mut |_| {},
-        )
+        let model = script();
+        let judge = ModelJudge {
+            model: &model,
+            decoding: decoding(),
+        };
+        label(&toy::graph(), questions, &judge, &config, out, &mut |_| {})
     }
 
     #[test]
@@ -578,8 +533,18 @@ mod tests {
 
     #[test]
     fn the_prompt_shows_numbered_paths_behind_an_example() {
-        let pool = ["a -> [r] -> b".to_owned(), "a -> [s] -> c".to_owned()];
-        let Prompt::Chat(messages) = prompt("Who\nis it?", "b", &pool) else {
+        let candidates = ["a -> [r] -> b", "a -> [s] -> c"].map(|text| Candidate {
+            text: text.into(),
+            ..Candidate::default()
+        });
+        let offer = Offer {
+            question: "Who\nis it?",
+            topics: &[],
+            answer: "b",
+            candidates: &candidates,
+            graph: &toy::graph(),
+        };
+        let Prompt::Chat(messages) = judge::prompt(&offer) else {
             panic!("a chat");
         };
         assert_eq!(
