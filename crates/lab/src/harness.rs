@@ -202,6 +202,11 @@ fn is_of_question(error: &wherefore::Error) -> bool {
                 | ModelError::PromptTooLong { .. }
                 | ModelError::Tokenize { .. }
                 | ModelError::BadReply { .. }
+                // a prompt that is too long for the server, or that it will not read
+                | ModelError::ServerRefused {
+                    status: 400 | 413 | 422,
+                    ..
+                }
         ),
         _ => false,
     }

@@ -1,4 +1,4 @@
-//! Who may come in, how often, and what every reply carries.
+//! Who may come in, and how often.
 //!
 //! In this order: the name that the server is called by, the web page that the request comes from,
 //! the API key, the rate, what the key is for.

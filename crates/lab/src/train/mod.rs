@@ -214,7 +214,11 @@ pub fn is_unfinished(checkpoint: &Path) -> bool {
 }
 
 fn beside(checkpoint: &Path) -> PathBuf {
-    let mut work = checkpoint.as_os_str().to_owned();
+    // `ckpt/` is `ckpt`
+    let mut work = checkpoint
+        .components()
+        .collect::<PathBuf>()
+        .into_os_string();
     work.push(".training");
     PathBuf::from(work)
 }
