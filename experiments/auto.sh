@@ -5,8 +5,8 @@
 #   experiments/auto.sh DATA WORK [train] [calibrate] [measure]
 #
 # All steps unless some are named; `wherefore` from the PATH, or what WHEREFORE names; JOBS trainings
-# or runs side by side (1); SAMPLE questions of each part (all); ONLY a pattern of graphs to which it is
-# held (all). What is there is not made again.
+# or runs side by side (1); DEVICE where networks are trained (cpu); SAMPLE questions of each part (all);
+# ONLY a pattern of graphs to which it is held (all). What is there is not made again.
 # Trained on training parts, confidences fitted on validation parts (WORK/auto.toml is crates/qa/src/
 # auto.toml), measured on test parts with names found in the question and nothing refused for being
 # unsure.
@@ -44,7 +44,7 @@ train() { # GRAPH OPTIONS -- of relation-plan -- of gnn2r
     done
     [ "$beside" = gnn2r ] && plan=("${gnn2r[@]}" --set sizes.hidden=128 --set batch_questions=32)
     "$wherefore" train "$beside" --graph "$work/$graph" --out "$models/$graph" "${common[@]}" \
-        "${plan[@]}" > "$models/$graph.log" 2>&1 &
+        --device "${DEVICE:-cpu}" "${plan[@]}" > "$models/$graph.log" 2>&1 &
 }
 ask() { # NAME GRAPH QUESTIONS METHOD
     [[ $2 =~ $only ]] || return 0
@@ -92,10 +92,11 @@ if has train; then
         -- neighbourhood.hops=2 answering.trails.max_length=2 answering.candidates=20 \
         sentences.margin=0.1 epochs=4
     for of in "${of_set[@]}"; do
+        hops=${of%%H:*} hops=${hops: -1}
         train "${of#*:}" --questions "$data/pathquestion/${of%:*}.train.txt" \
             --valid "$data/pathquestion/${of%:*}.valid.txt" \
             -- --set epochs=10 \
-            -- neighbourhood.hops="${of:4:1}" answering.trails.max_length="${of:4:1}" \
+            -- neighbourhood.hops="$hops" answering.trails.max_length="$hops" \
             answering.candidates=5 sentences.margin=0.1 epochs=16 patience=4
     done
     wait

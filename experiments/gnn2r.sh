@@ -3,7 +3,7 @@
 # test part, ablations, robustness, and the time of each phase.
 #
 #   experiments/gnn2r.sh DATA WORK [SET…]
-#   SET: pq grouped wc metaqa freebase ablations robustness freebase13 speed; all if none
+#   SET: pq grouped wc metaqa freebase fast ablations robustness freebase13 speed; all if none
 #
 # DATA is the folder of benchmarks, WORK a folder for graphs, checkpoints and runs. Uses `wherefore`
 # from the PATH, or what WHEREFORE names; ENCODER is the encoder (`static` if none is named), DEVICE where
@@ -14,7 +14,7 @@
 set -euo pipefail
 data=$1 work=$2 wherefore=${WHEREFORE:-wherefore} encoder=${ENCODER:-static} device=${DEVICE:-cpu} only=${ONLY:-.}
 shift 2
-sets=${*:-pq grouped wc metaqa freebase ablations robustness freebase13 speed}
+sets=${*:-pq grouped wc metaqa freebase fast ablations robustness freebase13 speed}
 mkdir -p "$work"
 has() { [[ " $sets " == *" $1 "* ]]; }
 
@@ -133,13 +133,13 @@ fi
 if has freebase; then
     freebase cwq wq_cwq_train.jsonl cwq_test.jsonl 25 --set margin=0.5
 fi
-# NAME: the test questions asked of what was trained as webqsp, changed by the rest, a Python statement
-# over the folder `to` and the checkpoint's description `config`
+# NAME MODEL GRAPH QUESTIONS STATEMENT: the questions asked of what was trained as MODEL, changed by a
+# Python statement over the folder `to` and the checkpoint's description `config`
 changed() {
     [[ $1 =~ $only ]] || return 0
     if [ ! -d "$work/models/$1" ]; then
-        cp -r "$work/models/webqsp" "$work/models/$1"
-        python3 - "$work/models/$1" "$2" <<'PY'
+        cp -r "$work/models/$2" "$work/models/$1"
+        python3 - "$work/models/$1" "$5" <<'PY'
 import json, pathlib, shutil, sys
 to = pathlib.Path(sys.argv[1])
 config = json.loads((to / "config.json").read_text())
@@ -147,16 +147,38 @@ exec(sys.argv[2])
 (to / "config.json").write_text(json.dumps(config, indent=2))
 PY
     fi
-    run "$1" "$1" freebase "$data/freebase/webqsp_test.jsonl"
+    run "$1" "$1" "$3" "$4" "${@:6}"
 }
+if has fast; then
+    # shortest ways alone, the same network; whether it is as good is told by validation parts
+    fast='config["training"]["answering"]["trails"]["shortest_only"] = True'
+    for part in valid test; do
+        for set in $pq; do
+            IFS=: read -r name kb _ <<< "$set"
+            [ -d "$work/models/$name" ] || continue
+            questions=$data/pathquestion/$name.$part.txt
+            run "$name-$part-all" "$name" "$kb" "$questions"
+            changed "$name-$part-fast" "$name" "$kb" "$questions" "$fast"
+        done
+    done
+    [ ! -d "$work/models/cwq" ] ||
+        changed cwq-fast cwq freebase "$data/freebase/cwq_test.jsonl" "$fast" --sample 300
+    for hops in 1 2 3; do
+        [ -d "$work/models/metaqa-$hops" ] || continue
+        questions=$data/metaqa/$hops-hop/qa_test.txt
+        run "metaqa-$hops-all" "metaqa-$hops" metaqa "$questions" --sample 400
+        changed "metaqa-$hops-fast" "metaqa-$hops" metaqa "$questions" "$fast" --sample 400
+    done
+fi
 if has ablations; then
     for names in no-gate no-layerwise-attention no-gate,no-layerwise-attention; do
         freebase "webqsp-$names" webqsp_train.jsonl webqsp_test.jsonl 10 \
             --set "ablations=[\"${names//,/\",\"}\"]"
     done
     # the same network; only the second step differs
-    changed webqsp-no-fine-tuning 'shutil.rmtree(to / "sentences")'
-    changed webqsp-fast 'config["training"]["answering"]["trails"]["shortest_only"] = True'
+    webqsp=(webqsp freebase "$data/freebase/webqsp_test.jsonl")
+    changed webqsp-no-fine-tuning "${webqsp[@]}" 'shutil.rmtree(to / "sentences")'
+    changed webqsp-fast "${webqsp[@]}" 'config["training"]["answering"]["trails"]["shortest_only"] = True'
     # step I alone
     cat > "$work/webqsp-step-1.toml" <<TOML
 retrieve = { kind = "gnn2r", model = "$work/models/webqsp", answering = { sentences = false, candidates = 10 } }
