@@ -210,7 +210,7 @@ mod tests {
     fn a_time_limit_is_asked_of_engines_that_then_fail_and_do_not_cut() {
         let limit = |engine: Engine| engine.dialect().time_limit(Duration::from_millis(1500));
         assert_eq!(limit(Engine::Graphdb), Some(("timeout", "2".into())));
-        assert_eq!(limit(Engine::Fuseki), Some(("timeout", "1.5".into())));
+        assert_eq!(limit(Engine::Fuseki), Some(("timeout", "2.5".into())));
         // Virtuoso would cut the result, QLever refuses a limit above its own
         for engine in [
             Engine::Virtuoso,
