@@ -19,7 +19,9 @@ use wherefore::{Answer, Method, PipelineConfig, Question};
 fn file(method: Method) -> String {
     let name = method.name().replace('+', "-");
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../configs/{name}.toml"));
-    std::fs::read_to_string(path).unwrap()
+    let read = std::fs::read_to_string(&path);
+    read.map_err(|e| format!("{}: {e}", path.display()))
+        .unwrap()
 }
 
 /// Methods that ask a language model.
