@@ -22,17 +22,16 @@ read -ra methods <<< "${METHODS:-distance-mlp pna pna-relations relation-plan qr
 shift 2
 steps=${*:-margins labels train curve measure}
 has() { [[ " $steps " == *" $1 "* ]]; }
-mkdir -p "$work/models" "$work/runs" "$work/labels" "$work/questions"
+source "$(dirname "$0")/networks.sh"
+mkdir -p "$work/models" "$work/runs" "$work/labels"
 name=$(basename "$judge")
 
 [ -d "$work/freebase" ] || "$wherefore" load "$data/freebase/triples.tsv" --out "$work/freebase" --quiet
-head -n -1000 "$data/freebase/wq_cwq_train.jsonl" > "$work/questions/train.jsonl"
-tail -n 1000 "$data/freebase/wq_cwq_train.jsonl" > "$work/questions/valid.jsonl"
+freebase_questions train valid
 label() { # NAME QUESTIONS WITHIN
     "$wherefore" label --graph "$work/freebase" --questions "$2" --encoder "$judge" --within "$3" \
         --threads "$(nproc)" --out "$work/labels/$1.jsonl" --quiet
 }
-wait_for() { while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do wait -n; done; }
 
 if has margins; then
     for margin in 0 0.02 0.05 0.1 0.2; do
@@ -42,14 +41,10 @@ if has margins; then
 fi
 if has labels; then label "train-$name" "$work/questions/train.jsonl" "$within"; fi
 
-around="--set neighbourhood.max_entities=700 --set batch_questions=24 --set batch_triples=40000
-    --set positive_weight=10"
 settings() { # METHOD
     case $1 in
         relation-plan) echo "--set growth.max_length=4" ;;
-        distance-mlp) echo "$around --set optimiser.learning_rate=0.002" ;;
-        qr-gat) echo "$around --set optimiser.learning_rate=0.001 --set sizes.hidden=256" ;;
-        *) echo "$around --set optimiser.learning_rate=0.002 --set sizes.hidden=96" ;;
+        *) echo "${around[*]} $(rate "$1")" ;;
     esac
 }
 train() { # NAME METHOD QUESTIONS SEED [OPTIONS]

@@ -18,13 +18,13 @@ encoder=${ENCODER:-static}
 shift 2
 steps=${*:-freebase ablations metaqa measure}
 has() { [[ " $steps " == *" $1 "* ]]; }
-mkdir -p "$work/models" "$work/runs" "$work/questions"
+source "$(dirname "$0")/networks.sh"
+mkdir -p "$work/models" "$work/runs"
 name=$(basename "$encoder")
 
 graph() { # NAME FILE [OPTIONS]
     [ -d "$work/$1" ] || "$wherefore" load "$data/$2" "${@:3}" --out "$work/$1" --quiet
 }
-wait_for() { while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do wait -n; done; }
 train() { # NAME METHOD GRAPH SEED [OPTIONS]
     local out=$work/models/$1
     [ -d "$out" ] && [ ! -d "$out.training" ] && return 0
@@ -33,8 +33,7 @@ train() { # NAME METHOD GRAPH SEED [OPTIONS]
         --device "${DEVICE:-cpu}" "${@:5}"; } > "$out.log" 2>&1 || echo "failed: $out.log" >&2 &
 }
 
-head -n -1000 "$data/freebase/wq_cwq_train.jsonl" > "$work/questions/freebase.jsonl"
-tail -n 1000 "$data/freebase/wq_cwq_train.jsonl" > "$work/questions/freebase-valid.jsonl"
+freebase_questions freebase freebase-valid
 awk 'NR % 8 == 1' "$data/metaqa/1-hop/qa_train_10k.txt" > "$work/questions/metaqa-1.txt"
 awk 'NR % 60 == 0' "$data/metaqa/1-hop/qa_dev.txt" > "$work/questions/metaqa-valid-1.txt"
 for hops in 2 3; do
@@ -44,16 +43,6 @@ for hops in 2 3; do
 done
 graph freebase freebase/triples.tsv
 graph metaqa metaqa/kb.txt --format pipe
-
-around=(--set neighbourhood.max_entities=700 --set batch_questions=24 --set batch_triples=40000
-    --set positive_weight=10)
-rate() { # METHOD: learning rate and sizes
-    case $1 in
-        qr-gat) echo "--set optimiser.learning_rate=0.001 --set sizes.hidden=256" ;;
-        distance-mlp) echo "--set optimiser.learning_rate=0.002" ;;
-        *) echo "--set optimiser.learning_rate=0.002 --set sizes.hidden=96" ;;
-    esac
-}
 
 for seed in "${seeds[@]}"; do
     if has freebase; then

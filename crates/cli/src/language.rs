@@ -1,6 +1,7 @@
 //! The language model of a command: what the flags say, and what people see while it works.
 
 use std::io::{self, IsTerminal, Write};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use wherefore::PipelineConfig;
@@ -53,14 +54,23 @@ pub(crate) fn open(
     let (true, Some(name)) = (config.asks_model(), &config.llm) else {
         return Ok(None);
     };
+    opened(name, !args.no_cache, args.record.as_deref()).map(Some)
+}
+
+/// A language model, which may keep its completions and record them.
+pub(crate) fn opened(
+    name: &str,
+    is_cached: bool,
+    record: Option<&Path>,
+) -> anyhow::Result<Arc<dyn LanguageModel>> {
     let mut model = language::open(name)?;
-    if !args.no_cache {
+    if is_cached {
         model = Arc::new(Cached::new(model, language::cache_folder()));
     }
-    if let Some(path) = &args.record {
+    if let Some(path) = record {
         model = Arc::new(Recording::new(model, path)?);
     }
-    Ok(Some(model))
+    Ok(model)
 }
 
 /// Whether people see the prose as it is written.

@@ -3,15 +3,15 @@
 use std::borrow::Cow;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 use wherefore::{Answer, Method, Pipeline};
 use wherefore_graph::sparql::Workers;
 use wherefore_graph::{EntityId, Graph, Store};
-use wherefore_model::language::{self, Cached};
 
 use crate::commands::{Wanted, usual_config};
 use crate::errors::UserError;
+use crate::language;
 use crate::open::{self, own_folder, store};
 
 /// How the command line is started.
@@ -88,10 +88,7 @@ pub fn pipeline(
         config.set_llm(name);
     }
     let model = match &config.llm {
-        Some(name) if config.asks_model() => {
-            let model = language::open(name)?;
-            Some(Arc::new(Cached::new(model, language::cache_folder())) as Arc<_>)
-        }
+        Some(name) if config.asks_model() => Some(language::opened(name, true, None)?),
         _ => None,
     };
     Ok(config.build_with(model)?)

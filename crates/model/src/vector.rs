@@ -15,6 +15,14 @@ pub fn dot(a: &[f32], b: &[f32]) -> f32 {
     rest + sums.iter().sum::<f32>()
 }
 
+/// Scales a row to length 1; a row of nothing but zeros stays.
+pub fn normalise(row: &mut [f32]) {
+    let length = dot(row, row).sqrt();
+    if length > 0.0 {
+        row.iter_mut().for_each(|v| *v /= length);
+    }
+}
+
 /// Shares of one, greater where the number is greater: `exp(x) / Σ exp(x)`.
 pub fn softmax(x: &mut [f32]) {
     let max = x.iter().copied().fold(f32::NEG_INFINITY, f32::max);
@@ -41,6 +49,10 @@ mod tests {
         );
         assert_eq!(dot(&a, &b), 33.0);
         assert_eq!(dot(&[], &[]), 0.0);
+        let (mut row, mut zero) = ([3.0, -4.0], [0.0; 2]);
+        normalise(&mut row);
+        normalise(&mut zero);
+        assert_eq!((row, zero), ([0.6, -0.8], [0.0; 2]));
         // e^0 and e^ln 3
         let mut shares = [0.0, 3f32.ln()];
         softmax(&mut shares);

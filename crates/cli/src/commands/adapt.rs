@@ -1,13 +1,10 @@
 //! `wherefore adapt`: the reader learns how to read over one graph.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use serde_json::json;
-use wherefore::model::LanguageModel;
-use wherefore::model::language::{self, Cached};
 use wherefore::read::Weights;
 use wherefore_lab::adapt::{self, AdaptConfig, AdaptMetrics, Chosen, Stage};
 use wherefore_lab::questions::{self, Format};
@@ -15,6 +12,7 @@ use wherefore_lab::train::Settings;
 
 use crate::args::{Consent, question_format};
 use crate::errors::Exit;
+use crate::language;
 use crate::open::open;
 use crate::output::{Output, counted};
 use crate::progress::{Progress, Unit};
@@ -81,13 +79,8 @@ pub(crate) fn run(args: &Adapt, output: &Output) -> anyhow::Result<Exit> {
         None => Weights::shipped().clone(),
         Some(path) => super::train::weights(path)?,
     };
-    let model: Option<Arc<dyn LanguageModel>> = match &args.llm {
-        None => None,
-        Some(name) => {
-            let model = language::open(name).map_err(wherefore::Error::from)?;
-            Some(Arc::new(Cached::new(model, language::cache_folder())))
-        }
-    };
+    let opened = |name: &String| language::opened(name, true, None);
+    let model = args.llm.as_ref().map(opened).transpose()?;
     let until = Instant::now() + Duration::from_secs(60 * u64::from(args.minutes));
     let model = model.as_deref().map(|model| (model, until));
     let mut bar: Option<(&'static str, Progress)> = None;

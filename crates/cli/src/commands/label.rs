@@ -2,17 +2,16 @@
 
 use clap::ValueEnum;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use anyhow::Context;
 use serde::Serialize;
-use wherefore::model::language::{self, Cached, Recording};
-use wherefore::model::{LanguageModel, encode};
+use wherefore::model::encode;
 use wherefore_lab::label::{self, EncoderJudge, Judge, LabelConfig, Labelled, ModelJudge, Quality};
 use wherefore_lab::{questions, sweep};
 
 use crate::args::{Consent, question_format};
 use crate::errors::Exit;
+use crate::language;
 use crate::open::open_for;
 use crate::output::Output;
 use crate::progress::{Progress, Unit};
@@ -58,7 +57,7 @@ pub(crate) struct Label {
     #[arg(long, value_name = "E", conflicts_with_all = ["combine", "llm", "judge"])]
     pub(crate) encoder: Option<String>,
     /// With `--encoder`: how far below the best cosine a path may be
-    #[arg(long, value_name = "C", default_value_t = 0.05, requires = "encoder")]
+    #[arg(long, value_name = "C", default_value_t = 0.05, value_parser = margin, requires = "encoder")]
     pub(crate) within: f32,
     /// Ask nothing: only hold the labels that `--out` has against the questions' relevant triples
     #[arg(long, conflicts_with_all = ["combine", "llm"])]
@@ -130,20 +129,11 @@ pub(crate) fn run(args: &Label, output: &Output) -> anyhow::Result<Exit> {
         threads: args.threads,
         ..LabelConfig::default()
     };
-    let (model, reader, encoder);
-    let judge: &dyn Judge = match (&args.encoder, &args.llm) {
-        (Some(name), _) => {
-            let opened = encode::open(name).map_err(wherefore::Error::from)?;
-            encoder = EncoderJudge::new(opened, args.within);
-            &encoder
-        }
+    let judge: Box<dyn Judge> = match (&args.encoder, &args.llm) {
+        (Some(name), _) => Box::new(EncoderJudge::new(encode::open(name)?, args.within)),
         (None, Some(name)) => {
-            model = opened(name, args)?;
-            reader = ModelJudge {
-                model: model.as_ref(),
-                decoding: label::decoding(),
-            };
-            &reader
+            let model = language::opened(name, !args.no_cache, args.record.as_deref())?;
+            Box::new(ModelJudge(model))
         }
         (None, None) => unreachable!("the parser asks for a judge"),
     };
@@ -152,7 +142,7 @@ pub(crate) fn run(args: &Label, output: &Output) -> anyhow::Result<Exit> {
     let done = label::label(
         graph.as_ref(),
         &asked,
-        judge,
+        judge.as_ref(),
         &config,
         &args.out,
         &mut |so_far| {
@@ -177,16 +167,14 @@ pub(crate) fn run(args: &Label, output: &Output) -> anyhow::Result<Exit> {
     )
 }
 
-/// The language model, with the completions that are known and those that are to be recorded.
-fn opened(name: &str, args: &Label) -> anyhow::Result<Arc<dyn LanguageModel>> {
-    let mut model: Arc<dyn LanguageModel> = language::open(name).map_err(wherefore::Error::from)?;
-    if !args.no_cache {
-        model = Arc::new(Cached::new(model, language::cache_folder()));
+/// For clap: a cosine may be so far below the best.
+fn margin(text: &str) -> Result<f32, String> {
+    let margin: f32 = text.parse().map_err(|_| "write it like `0.05`")?;
+    if margin.is_finite() && margin >= 0.0 {
+        Ok(margin)
+    } else {
+        Err("it must be a number from 0 on".into())
     }
-    if let Some(path) = &args.record {
-        model = Arc::new(Recording::new(model, path).map_err(wherefore::Error::from)?);
-    }
-    Ok(model)
 }
 
 #[derive(Serialize)]

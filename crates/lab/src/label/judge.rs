@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use wherefore::answer::LlmUse;
 use wherefore::graph::{Graph, Step};
 use wherefore::model::language::{Decoding, Message, Prompt, Role};
-use wherefore::model::vector::dot;
+use wherefore::model::vector::{dot, normalise};
 use wherefore::model::{Encoder, LanguageModel};
 use wherefore::organize::one_line;
 use wherefore::read::step_in_words;
@@ -48,22 +48,21 @@ pub trait Judge: Sync {
 }
 
 /// A language model reads all candidates.
-pub struct ModelJudge<'a> {
-    /// The model.
-    pub model: &'a dyn LanguageModel,
-    /// How tokens are chosen.
-    pub decoding: Decoding,
-}
+pub struct ModelJudge(pub Arc<dyn LanguageModel>);
 
-impl Judge for ModelJudge<'_> {
+impl Judge for ModelJudge {
     fn identity(&self) -> &str {
-        self.model.identity()
+        self.0.identity()
     }
 
     fn pick(&self, offer: &Offer<'_>) -> Result<(Vec<usize>, LlmUse)> {
         let prompt = prompt(offer);
         let mut watch = |_: wherefore::model::language::Progress<'_>| ControlFlow::Continue(());
-        let said = self.model.complete(&prompt, &self.decoding, &mut watch)?;
+        let decoding = Decoding {
+            max_tokens: 256,
+            ..Decoding::default()
+        };
+        let said = self.0.complete(&prompt, &decoding, &mut watch)?;
         let used = LlmUse {
             calls: 1,
             cached: u32::from(said.cached),
@@ -136,7 +135,8 @@ impl EncoderJudge {
             return Ok(Arc::clone(known));
         }
         let rows = self.encoder.encode(&[&text])?;
-        let row: Arc<[f32]> = unit(rows.row(0)).into();
+        let mut row: Arc<[f32]> = rows.row(0).into();
+        normalise(Arc::make_mut(&mut row));
         phrases().insert(text, Arc::clone(&row));
         Ok(row)
     }
@@ -148,7 +148,8 @@ impl EncoderJudge {
             let row = self.phrase(step_in_words(&label, step.forward))?;
             sum.iter_mut().zip(row.iter()).for_each(|(s, v)| *s += v);
         }
-        Ok(unit(&sum))
+        normalise(&mut sum);
+        Ok(sum)
     }
 }
 
@@ -159,8 +160,8 @@ impl Judge for EncoderJudge {
 
     fn pick(&self, offer: &Offer<'_>) -> Result<(Vec<usize>, LlmUse)> {
         let asked = marked(offer.question, offer.topics);
-        let asked = self.encoder.encode_queries(&[&asked])?;
-        let asked = unit(asked.row(0));
+        let mut asked = self.encoder.encode_queries(&[&asked])?.row(0).to_vec();
+        normalise(&mut asked);
         let mut cosines = Vec::new();
         for (i, candidate) in offer.candidates.iter().enumerate() {
             if let (true, Some(path)) = (candidate.is_path, candidate.paths.first()) {
@@ -184,11 +185,6 @@ fn marked(question: &str, topics: &[String]) -> String {
         text = text.replace(topic.as_str(), "it");
     }
     text
-}
-
-fn unit(row: &[f32]) -> Vec<f32> {
-    let length = dot(row, row).sqrt().max(f32::MIN_POSITIVE);
-    row.iter().map(|v| v / length).collect()
 }
 
 #[cfg(test)]

@@ -27,7 +27,6 @@ use serde::{Deserialize, Serialize};
 use wherefore::answer::LlmUse;
 use wherefore::graph::names::normalise;
 use wherefore::graph::{Graph, Step};
-use wherefore::model::language::Decoding;
 use wherefore::organize::one_line;
 
 use crate::each::in_order;
@@ -37,14 +36,6 @@ use crate::supervise::ShortestPaths;
 
 pub use judge::{EncoderJudge, Judge, ModelJudge, Offer};
 pub use pool::{Candidate, PoolConfig, pool};
-
-/// How a language model that judges chooses its tokens.
-pub fn decoding() -> Decoding {
-    Decoding {
-        max_tokens: 256,
-        ..Decoding::default()
-    }
-}
 
 /// How labels are made.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -381,6 +372,8 @@ pub fn quality(
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use wherefore::graph::toy;
     use wherefore::model::language::{Prompt, Scripted};
 
@@ -425,11 +418,7 @@ mod tests {
             threads,
             ..LabelConfig::default()
         };
-        let model = script();
-        let judge = ModelJudge {
-            model: &model,
-            decoding: decoding(),
-        };
+        let judge = ModelJudge(Arc::new(script()));
         label(&toy::graph(), questions, &judge, &config, out, &mut |_| {})
     }
 

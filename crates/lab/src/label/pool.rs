@@ -1,4 +1,4 @@
-//! The candidates that a language model picks from.
+//! The candidates that a judge picks from.
 //!
 //! ReG, section 4.1 and appendix E.2:
 //!
@@ -47,7 +47,7 @@ impl Default for PoolConfig {
     }
 }
 
-/// What a language model may pick.
+/// What a judge may pick.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Candidate {
     /// As it is shown.

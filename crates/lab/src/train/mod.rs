@@ -215,10 +215,7 @@ pub fn is_unfinished(checkpoint: &Path) -> bool {
 
 fn beside(checkpoint: &Path) -> PathBuf {
     // `ckpt/` is `ckpt`
-    let mut work = checkpoint
-        .components()
-        .collect::<PathBuf>()
-        .into_os_string();
+    let mut work = checkpoint.components().as_path().as_os_str().to_owned();
     work.push(".training");
     PathBuf::from(work)
 }

@@ -36,4 +36,5 @@ pub use run::{Outcome, RunLimits, Runner, run};
 pub use sparql::MAX_SPARQL_BYTES;
 pub use standard::standard_query;
 pub use table::{Cell, Rows};
+pub(crate) use value::days_in_month;
 pub use value::{Moment, Quantity, Sense, Value};

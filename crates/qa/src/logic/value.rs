@@ -506,7 +506,8 @@ fn civil_from_days(days: i64) -> (i64, i64, i64) {
     (year, month, day)
 }
 
-fn days_in_month(year: i64, month: i64) -> i64 {
+/// How many days a month of the proleptic Gregorian calendar has.
+pub(crate) fn days_in_month(year: i64, month: i64) -> i64 {
     match month {
         4 | 6 | 9 | 11 => 30,
         2 if year.rem_euclid(4) == 0

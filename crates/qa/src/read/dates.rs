@@ -6,6 +6,7 @@
 use super::chart::Search;
 use super::lang::Lang;
 use super::schema::number_of;
+use crate::logic::days_in_month;
 
 /// A month, in years.
 const MONTH: f64 = 1.0 / 12.0;
@@ -81,23 +82,13 @@ pub(super) fn written(years: f64) -> Option<String> {
     let days = (months - months.floor()) * MONTH / DAY;
     let (month, day) = (months.floor() as u32 + 1, days.floor() as u32 + 1);
     let is_whole = (years - year).abs() < CLOSE;
-    (!is_whole).then(|| match (day <= days_of(year, month), month) {
+    let is_day = i64::from(day) <= days_in_month(year as i64, i64::from(month));
+    (!is_whole).then(|| match (is_day, month) {
         (true, _) => format!("{year:04}-{month:02}-{day:02}"),
         // the day after the last one
         (false, 12) => format!("{:04}-01-01", year + 1.0),
         (false, _) => format!("{year:04}-{:02}-01", month + 1),
     })
-}
-
-/// How many days a month has.
-fn days_of(year: f64, month: u32) -> u32 {
-    let every = |years: f64| year.rem_euclid(years) == 0.0;
-    match month {
-        2 if every(4.0) && (!every(100.0) || every(400.0)) => 29,
-        2 => 28,
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
-    }
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use wherefore_graph::{Graph, RelationId};
 use wherefore_model::Encoder;
+use wherefore_model::vector::normalise;
 
 use super::kept::{LearnedPhrases, vectors};
 use super::lang::english;
@@ -176,13 +177,6 @@ impl Phrases {
 fn is_value((relation, _): Step, schema: &Schema) -> bool {
     let (stems, values) = (&schema.relation(relation).stems, &english().values);
     !stems.is_empty() && stems.iter().all(|stem| values.contains(stem))
-}
-
-fn normalise(row: &mut [f32]) {
-    let length = dot(row, row).sqrt();
-    if length > 0.0 {
-        row.iter_mut().for_each(|v| *v /= length);
-    }
 }
 
 /// A step in words.
