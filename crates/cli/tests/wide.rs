@@ -159,3 +159,34 @@ fn arrays_of_triples_are_read_too_and_the_schema_is_shown() {
     assert!(told.contains("works in  employee → office"), "{told}");
     assert!(told.contains("age  employee → (number)"), "{told}");
 }
+
+#[test]
+fn a_table_that_holds_no_triples_is_read_as_things() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let boats = "boat_id,boat_name,builder,length_m,owner\n\
+        7,Dunlin,Lomax,8.7,Tom Ashlock\n\
+        9,Tern,Vindholm,4,Ann Reed\n";
+    fs::write(folder.join("export.csv"), boats).unwrap();
+    let loaded = run(folder, &["load", "export.csv", "--out", "boats"]);
+    let told = String::from_utf8(loaded.stderr).unwrap();
+    assert!(
+        told.contains("was read as one thing, called by its `boat_name`"),
+        "{told}"
+    );
+    let all = triples(folder, "boats");
+    assert!(
+        all.contains(&"Dunlin,owner,Tom%20Ashlock".to_owned()),
+        "{all:?}"
+    );
+    let asked = run(
+        folder,
+        &["ask", "boats", "Which boats are longer than 5 m?", "--json"],
+    );
+    let answer: Value = serde_json::from_slice(&asked.stdout).unwrap();
+    assert_eq!(answer["answers"][0]["name"], "Dunlin", "{answer}");
+    // as triples, where that is said
+    let args = ["load", "export.csv", "--columns", "2,3,5", "--out", "other"];
+    assert!(run(folder, &args).status.success());
+    assert!(triples(folder, "other").contains(&"Dunlin,Lomax,Tom%20Ashlock".to_owned()));
+}

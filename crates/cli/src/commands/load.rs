@@ -50,18 +50,19 @@ pub(crate) struct Load {
     #[arg(long)]
     pub(crate) typed: bool,
     /// A table, or JSON, in which each row is one thing and its columns are relations; numbers and
-    /// dates become literals
+    /// dates become literals. Tables that can hold no triples are read so by themselves
     #[arg(long, conflicts_with_all = ["columns", "typed"])]
     pub(crate) wide: bool,
-    /// With `--wide`: the column that names the thing, by number or header name; the first if none
-    /// is given
+    /// With `--wide`: the column that names the thing, by number or header name; if none is given
+    /// the first, or one that is called a name where the first only numbers the rows
     #[arg(long, value_name = "COLUMN", requires = "wide")]
     pub(crate) name_column: Option<String>,
     /// With `--wide`: what stands between several values in one cell
     #[arg(long, value_name = "SEPARATOR", requires = "wide")]
     pub(crate) split: Option<String>,
-    /// With `--wide`: the class of the rows; what the file is called if none is given, unless a
-    /// column `type` says it; `--class ''` for none
+    /// With `--wide`: the class of the rows; if none is given what the column with the names says
+    /// (`boat` of `boat_name`), or what the file is called, unless a column `type` says it;
+    /// `--class ''` for none
     #[arg(long, value_name = "CLASS", requires = "wide")]
     pub(crate) class: Option<String>,
     /// A predicate that gives labels, before rdfs:label, skos:prefLabel, schema:name and foaf:name;

@@ -96,6 +96,11 @@ fn push_value(key: &mut Vec<u8>, field: &str) -> bool {
     }
 }
 
+/// Whether a text is a number, a date or a truth value.
+pub(super) fn is_value(field: &str) -> bool {
+    datatype(field).is_some()
+}
+
 /// The XML Schema type that a text looks like.
 fn datatype(field: &str) -> Option<&'static str> {
     let unsigned = field.strip_prefix(['-', '+']).unwrap_or(field);

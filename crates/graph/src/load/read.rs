@@ -18,7 +18,7 @@ use super::record::{NOT_UTF8, RecordFormat, each_record, utf8};
 use super::source::{self, Format, Input, Source};
 use super::sqlite;
 use super::table::{self, Layout, RecordKind};
-use super::wide::{JsonElement, RowTriples, WideSchema};
+use super::wide::{JsonElement, RowTriples, Wide, WideSchema, is_wide};
 use super::xlsx;
 use crate::error::{Error, Result};
 use crate::key::{self, LiteralKindRef, TripleKeys};
@@ -362,8 +362,17 @@ fn send_lines(
     let mut blocks = Blocks::new(text, format == Format::Csv);
     while let Some(block) = blocks.next().map_err(|e| source::unpack_error(&path, e))? {
         if block.first_line == 1 {
-            if shared.options.table.wide.is_some() {
-                let found = wide(&path, &block.bytes, format, shared)?;
+            let guessed = || guessed_wide(&block.bytes, format, shared);
+            if let Some(options) = shared.options.table.wide.clone().or_else(guessed) {
+                let found = wide(&path, &block.bytes, format, &options, shared)?;
+                if shared.options.table.wide.is_none() {
+                    lock(&shared.notes).push(format!(
+                        "each row of `{}` was read as one thing{}, whose columns are relations; \
+                         `--columns H,R,T` reads rows as head, relation and tail",
+                        path.display(),
+                        found.named_by(),
+                    ));
+                }
                 things = Some(Arc::new(found));
             } else if is_table {
                 let first = first_record(&block.bytes, format);
@@ -408,10 +417,26 @@ fn send_lines(
     Ok(())
 }
 
+/// What a table is read by that nobody called wide, and that can be nothing else.
+fn guessed_wide(text: &[u8], format: Format, shared: &SharedState<'_>) -> Option<Wide> {
+    let options = &shared.options.table;
+    let is_table = matches!(format, Format::Tsv | Format::Csv | Format::Pipe);
+    if !is_table || options.columns.is_some() || options.typed {
+        return None;
+    }
+    let first = String::from_utf8_lossy(first_record(text, format)).into_owned();
+    let is_guessed = Layout::new(options, &first, format).is_ok_and(|layout| layout.is_guessed);
+    (is_guessed && is_wide(text, format)).then(Wide::default)
+}
+
 /// The schema of a wide table, from its first record.
-fn wide(path: &Path, text: &[u8], format: Format, shared: &SharedState<'_>) -> Result<WideSchema> {
-    let wide = shared.options.table.wide.as_ref();
-    let wide = wide.expect("only called where there is one");
+fn wide(
+    path: &Path,
+    text: &[u8],
+    format: Format,
+    wide: &Wide,
+    shared: &SharedState<'_>,
+) -> Result<WideSchema> {
     let bad = |reason: String, hint: &str| Error::BadInput {
         path: path.to_owned(),
         reason,

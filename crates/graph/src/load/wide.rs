@@ -9,28 +9,58 @@
 //! literals, all else names or IRIs, as in other tables. In JSON a thing is an object, and a list
 //! is several values.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-use super::fields::{entity_key, fields, push_field};
+use super::csv;
+use super::fields::{entity_key, fields, is_value, push_field};
 use super::source::Format;
 use crate::key::{self, LiteralKindRef, TripleKeys, XSD};
 
 pub(super) const RDF_TYPE: &str = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type";
 /// Columns that say what a row is: then no class is needed.
-const TYPE_COLUMNS: [&str; 5] = ["type", "class", "instance of", "instance_of", "is_a"];
+const TYPE_COLUMNS: [&str; 4] = ["type", "instance of", "instance_of", "is_a"];
+
+/// What columns that name things are called, or end with.
+const NAMES: [&str; 3] = ["name", "title", "label"];
+/// Columns that number rows, and whose cells are names only where no other column names them.
+const NUMBERS: [&str; 8] = ["id", "nr", "no", "number", "key", "code", "index", "row"];
+/// What stands before `name` and is no kind of things.
+const NO_KINDS: [&str; 16] = [
+    "full",
+    "first",
+    "last",
+    "given",
+    "family",
+    "display",
+    "short",
+    "long",
+    "common",
+    "scientific",
+    "user",
+    "date",
+    "time",
+    "year",
+    "month",
+    "day",
+];
+/// Records of a table that are looked at to tell whether it is wide.
+const LOOKED_AT: usize = 200;
 
 /// Options for wide tables.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wide {
-    /// The column with the entity's name: its number from 1, or its name; the first if not set.
+    /// The column with the entity's name: its number from 1, or its name. If not set the first, or
+    /// one that is called a name where the first only numbers the rows.
     pub name_column: Option<String>,
     /// The separator of several values in a cell.
     pub split: Option<String>,
-    /// The class of the rows, none if it is empty. If not set it is called as the file or the sheet
-    /// is, unless a column says what the rows are.
+    /// The class of the rows, none if it is empty. If not set it is what the column with the names
+    /// says (`boat` of `boat_name`), or called as the file or the sheet is, unless a column says what
+    /// the rows are.
     pub class: Option<String>,
 }
 
@@ -38,6 +68,7 @@ pub struct Wide {
 #[derive(Debug)]
 pub(crate) struct TableColumns {
     name: usize,
+    named_by: String,
     /// The key of each column's relation; none for the thing's own name and for columns that have
     /// no name.
     relations: Vec<Option<Vec<u8>>>,
@@ -62,18 +93,38 @@ pub(crate) enum WideSchema {
     Json(ObjectNames),
 }
 
+impl WideSchema {
+    /// Which column names the rows, for a message.
+    pub(super) fn named_by(&self) -> String {
+        let column = match self {
+            WideSchema::Table(columns) => &columns.named_by,
+            WideSchema::Json(names) => &names.name,
+        };
+        match column.is_empty() {
+            true => String::new(),
+            false => format!(", called by its `{column}`"),
+        }
+    }
+}
+
 impl Wide {
     fn split(&self) -> Option<String> {
         self.split.clone().filter(|split| !split.is_empty())
     }
 
-    /// The class of the rows of `file`, which has these columns.
-    fn class<'c>(&self, file: &str, mut columns: impl Iterator<Item = &'c str>) -> Option<Vec<u8>> {
+    /// The class of the rows of `file`, which has these columns, of which one names the rows.
+    fn class<'c>(
+        &self,
+        file: &str,
+        mut columns: impl Iterator<Item = &'c str>,
+        name: &str,
+    ) -> Option<Vec<u8>> {
         let is_type = |column: &str| TYPE_COLUMNS.iter().any(|t| column.eq_ignore_ascii_case(t));
         let name = match &self.class {
             Some(class) => class.trim().to_owned(),
             None if columns.any(is_type) => return None,
-            None => file.replace(['_', '-'], " ").trim().to_owned(),
+            None => kind_of_name(name)
+                .unwrap_or_else(|| file.replace(['_', '-'], " ").trim().to_owned()),
         };
         (!name.is_empty() && !name.contains('\0')).then(|| entity_key(&name))
     }
@@ -95,7 +146,7 @@ impl Wide {
             return Err("its first line holds a NUL byte".to_owned());
         }
         let name = match &self.name_column {
-            None => 0,
+            None => name_column(&cells),
             Some(column) => {
                 let wanted = column.trim();
                 let named = cells.iter().position(|c| c.eq_ignore_ascii_case(wanted));
@@ -122,9 +173,10 @@ impl Wide {
         Ok((
             TableColumns {
                 name,
+                named_by: cells[name].to_owned(),
                 relations,
                 split: self.split(),
-                class: self.class(file, cells.iter().copied()),
+                class: self.class(file, cells.iter().copied(), cells[name]),
             },
             notes,
         ))
@@ -137,16 +189,107 @@ impl Wide {
         };
         let name = match &self.name_column {
             Some(column) => column.clone(),
-            None => (object.first())
-                .map(|(name, _)| name.clone())
-                .ok_or("its first object is empty")?,
+            None if object.is_empty() => return Err("its first object is empty".to_owned()),
+            None => {
+                let names: Vec<&str> = object.iter().map(|(name, _)| name.as_str()).collect();
+                names[name_column(&names)].to_owned()
+            }
         };
+        let columns = object.iter().map(|(name, _)| name.as_str());
         Ok(ObjectNames {
-            name,
             split: self.split(),
-            class: self.class(file, object.iter().map(|(name, _)| name.as_str())),
+            class: self.class(file, columns, &name),
+            name,
         })
     }
+}
+
+/// Which column names the rows: the first, or one that is called a name where the first only
+/// numbers them.
+fn name_column(columns: &[&str]) -> usize {
+    let words: Vec<String> = columns.iter().map(|column| opened(column)).collect();
+    let last = |words: &str| words.rsplit(' ').next().unwrap_or_default().to_owned();
+    if !words
+        .first()
+        .is_some_and(|first| NUMBERS.contains(&last(first).as_str()))
+    {
+        return 0;
+    }
+    let whole = |word: &&str| words.iter().position(|w| w == word);
+    let ends = || words.iter().position(|w| NAMES.contains(&last(w).as_str()));
+    NAMES.iter().find_map(whole).or_else(ends).unwrap_or(0)
+}
+
+/// What a column that names things says they are: `boat` of `boat_name` and of `Boat`.
+fn kind_of_name(column: &str) -> Option<String> {
+    let words = opened(column);
+    let end = NAMES.iter().find_map(|end| words.strip_suffix(end));
+    let kind = end.unwrap_or(&words).trim();
+    let none = || NO_KINDS.iter().chain(&NUMBERS).chain(&NAMES);
+    let is_kind = !kind.is_empty() && kind.split(' ').all(|word| !none().any(|n| *n == word));
+    is_kind.then(|| kind.to_owned())
+}
+
+/// A column's name as words in small letters.
+fn opened(column: &str) -> String {
+    let mut words = String::new();
+    let mut before = None;
+    for c in column.trim().chars() {
+        if before.is_some_and(char::is_lowercase) && c.is_uppercase() {
+            words.push(' ');
+        }
+        words.extend(match c {
+            '_' | '-' | '.' => ' '.to_lowercase(),
+            c => c.to_lowercase(),
+        });
+        before = Some(c);
+    }
+    words.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Whether a table, of which this is the beginning, can only be a wide one: its first line names
+/// columns, and its rows hold no head, relation and tail.
+pub(super) fn is_wide(text: &[u8], format: Format) -> bool {
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    let mut add = |record: &[u8]| {
+        let record = String::from_utf8_lossy(record);
+        if rows.len() < LOOKED_AT && !record.trim().is_empty() {
+            let cells = fields(record.trim_end_matches('\r'), format);
+            rows.push(cells.iter().map(|cell| cell.trim().to_owned()).collect());
+        }
+    };
+    match format {
+        Format::Csv => csv::records(text, |record, _| add(record)),
+        _ => text.split(|b| *b == b'\n').take(LOOKED_AT).for_each(add),
+    }
+    let Some((header, rows)) = rows.split_first() else {
+        return false;
+    };
+    let width = header.len();
+    let column = |at: usize| rows.iter().filter_map(move |row| row.get(at));
+    let names: HashSet<&String> = header.iter().collect();
+    let names_column = |(at, cell): (usize, &String)| {
+        let is_name = !cell.is_empty() && !cell.contains("://") && !is_value(cell);
+        is_name && !column(at).any(|c| c == cell)
+    };
+    let has_values = |at: usize| {
+        let said = || column(at).filter(|cell| !cell.is_empty());
+        said().filter(|cell| is_value(cell)).count() * 2 > said().count()
+    };
+    let whole = rows.iter().filter(|row| row.len() == width).count();
+    let is_table = !rows.is_empty()
+        && names.len() == width
+        && whole * 10 >= rows.len() * 9
+        && header.iter().enumerate().all(names_column);
+    is_table
+        && match width {
+            0 | 1 => false,
+            2 => true,
+            // a relation is no number
+            3 => has_values(1),
+            4 => (0..width).any(has_values),
+            _ => true,
+        }
 }
 
 /// The triples of one row: the key of its entity, and keys of relations and values.
@@ -479,6 +622,44 @@ mod tests {
         assert_eq!(class(&plain, "", "name,height"), None);
         // the column says it
         assert_eq!(class(&plain, "plants", "name,Type").as_deref(), None);
+        for column in ["herb_name", "Herb", "herbTitle", "herb"] {
+            let herb = class(&plain, "plants", &format!("{column},height"));
+            assert_eq!(herb.as_deref(), Some("nherb"), "{column}");
+        }
+        for column in ["full_name", "title", "commonName", "id"] {
+            let plants = class(&plain, "plants", &format!("{column},height"));
+            assert_eq!(plants.as_deref(), Some("nplants"), "{column}");
+        }
+    }
+
+    #[test]
+    fn rows_are_named_by_a_name_where_the_first_column_only_numbers_them() {
+        let named = |header: &str| {
+            let columns: Vec<&str> = header.split(',').collect();
+            columns[name_column(&columns)].to_owned()
+        };
+        assert_eq!(named("boat_id,length,boat_name"), "boat_name");
+        assert_eq!(named("ID,owner_name,name"), "name");
+        assert_eq!(named("id,length"), "id");
+        assert_eq!(named("city,name of the mayor"), "city");
+    }
+
+    #[test]
+    fn a_table_is_wide_where_its_rows_cannot_be_triples() {
+        let csv = |text: &str| is_wide(text.as_bytes(), Format::Csv);
+        assert!(csv(
+            "boat,builder,length,owner\nDunlin,Lomax,8.7,Tom\nTern,Lomax,4,Ann\n"
+        ));
+        assert!(csv("boat,owner\nDunlin,Tom\n"));
+        assert!(csv("boat,length,owner\nDunlin,8.7,Tom\nTern,,Ann\n"));
+        // triples, with and without more beside them
+        assert!(!csv("Dunlin,owner,Tom\nTern,owner,Ann\n"));
+        assert!(!csv("Dunlin,owner,Tom,0.9\nTern,owner,Ann,0.8\n"));
+        assert!(!csv("Dunlin,owner,Tom,a,b\nTern,owner,Ann,c,d\n"));
+        // nothing below the names of columns, lines of many lengths, a cell without a name
+        assert!(!csv("boat,builder,length,owner\n"));
+        assert!(!csv("a,b,c,d,e\n1\n2,3\n"));
+        assert!(!csv("a,,c,d,e\n1,2,3,4,5\n"));
     }
 
     #[test]
