@@ -8,11 +8,11 @@
 # `experiments/read-weights.sh` wrote, MATCHER another matcher than the built-in one. Prints, for each
 # set and kind of question, how many are answered exactly right (the set of answers is the gold
 # set), answered otherwise, and refused; for the benchmarks without classes, Hit@1. Sets: geoquery
-# spider sample own everyday metaqa pq wc2014 freebase; all but the last unless some are named.
+# spider sample own everyday others metaqa pq wc2014 freebase; all but the last unless some are named.
 set -euo pipefail
 data=$1 work=$2 wherefore=${WHEREFORE:-wherefore} method=${METHOD:-read}
 shift 2
-sets=${*:-geoquery spider sample own everyday metaqa pq wc2014}
+sets=${*:-geoquery spider sample own everyday others metaqa pq wc2014}
 mkdir -p "$work"
 here=$(cd "$(dirname "$0")/.." && pwd)
 config=()
@@ -101,6 +101,13 @@ for set in $sets; do
             cat "$made/$name.jsonl" >> "$all/asked.jsonl"
         done
         python3 "$here/experiments/strict.py" everyday "$all/asked.jsonl" "$all"
+        ;;
+    others) # questions of people who do not know the reader
+        for folder in "$here"/experiments/reading/others/*/; do
+            name=$(basename "$folder")
+            graph "others-$name" "$folder"/graph.*
+            run "others-$name" "others-$name" "$folder/questions.jsonl"
+        done
         ;;
     metaqa)
         graph metaqa "$data/metaqa/kb.txt" --format pipe
