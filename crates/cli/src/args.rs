@@ -29,10 +29,10 @@ pub(crate) struct Llm {
     /// an OpenAI-compatible server (its key comes from the environment, `WHEREFORE_API_KEY`)
     #[arg(long, value_name = "MODEL")]
     pub(crate) llm: Option<String>,
-    /// Make at most so many calls for a question
+    /// Maximum calls of the language model per question
     #[arg(long, value_name = "N")]
     pub(crate) max_calls: Option<u32>,
-    /// Read and write at most so many tokens for a question
+    /// Maximum tokens read and written per question
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_tokens: Option<u64>,
     /// Stop a language model after so many milliseconds on a question

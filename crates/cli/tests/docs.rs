@@ -389,7 +389,7 @@ fn timeless(text: &str) -> String {
             .rsplit_once(" on disk, ")
             .map_or(line, |(size, _)| size);
         match line.rsplit_once(" · ") {
-            Some((rest, time)) if time.ends_with(" ms") => rest,
+            Some((rest, time)) if time.ends_with(" ms") || time.ends_with(" s") => rest,
             _ => line,
         }
     });

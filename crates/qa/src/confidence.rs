@@ -14,6 +14,7 @@
 //! | `untyped` | 1 where the graph does not say what things are |
 //! | `few` | how few relations such a graph has, from 0 (200 and more) to 1 |
 //! | `matched_few` | the same, where no word of the question names the relation |
+//! | `grouped` | 1 where such a graph's things were found by what their noun usually has; then the four before are 0 |
 //! | `said` | 1 where a word stands for what is called otherwise, and the graph says what things are |
 //!
 //! Weights come from questions with answers (`wherefore calibrate`): the reader's are built in,

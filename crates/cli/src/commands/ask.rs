@@ -65,10 +65,10 @@ pub(crate) struct Ask {
     /// A checkpoint made by `wherefore train`
     #[arg(long, value_name = "CKPT")]
     pub(crate) model: Option<PathBuf>,
-    /// Read at most this many triples as evidence
+    /// Maximum triples read as evidence
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) top_k: Option<u32>,
-    /// Follow chains of evidence for at most this many steps; 0 means any number (`organize = chains`)
+    /// Maximum steps of a chain of evidence; 0 means any number (`organize = chains`)
     #[arg(long, value_name = "N")]
     pub(crate) max_length: Option<usize>,
     /// Write a page with the evidence as a picture: topics purple, answers green

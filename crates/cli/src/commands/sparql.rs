@@ -54,7 +54,7 @@ pub(crate) struct Sparql {
     /// Stop when the query needs more memory than this; the graph itself does not count
     #[arg(long, value_name = "SIZE", default_value = "4G", value_parser = parse_memory)]
     pub(crate) memory: usize,
-    /// Give at most this many rows
+    /// Maximum rows of the result
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,
     #[command(flatten)]

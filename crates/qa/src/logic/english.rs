@@ -33,6 +33,9 @@ use super::value::Sense;
 use crate::error::Result;
 use crate::words::opened;
 
+/// Whatever a relation leads to: *whose milk is something*.
+const SOMETHING: &str = "something";
+
 /// Labels whose extremes have words of their own: of the largest, and of the smallest.
 const SUPERLATIVES: [(&str, &str, &str); 4] = [
     ("age", "oldest", "youngest"),
@@ -194,6 +197,16 @@ impl Speaker<'_> {
                 }
                 let (from, number) = self.object(from, false, false)?;
                 format!("that {}", label.leads(&from, number))
+            }
+            Form::Compare(Comparison::AtLeast, Measure::HowMany(path, None), than)
+                if path.len() == 1 && than.is_one() =>
+            {
+                let label = self.relation(&path[0])?;
+                match (path[0].reversed, label.is_noun()) {
+                    (false, _) => label.is(SOMETHING, of),
+                    (true, true) => format!("that {} the {} of {SOMETHING}", of.is(), label.text),
+                    (true, false) => format!("that {}", label.leads(SOMETHING, Of::One)),
+                }
             }
             Form::Compare(is, by, than) => {
                 let is = compared(*is, self.sense(by)?);

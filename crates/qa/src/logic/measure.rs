@@ -62,6 +62,13 @@ pub enum Than {
     Measure(Measure),
 }
 
+impl Than {
+    /// Whether it is the number 1.
+    pub(super) fn is_one(&self) -> bool {
+        matches!(self, Than::Number(Number::Constant(Constant::Bare(text))) if text == "1")
+    }
+}
+
 /// Many values made one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Aggregate {

@@ -7,12 +7,12 @@ use hashbrown::HashMap;
 use wherefore_graph::names::normalise;
 use wherefore_graph::{Direction, EntityId, NameMatch, RelationId};
 
-use super::arena::{Measure, Node, Ranked, SaidNumber};
+use super::arena::{Id, Measure, Node, Ranked, SaidNumber};
 use super::chart::{Anchor, Cat, Search, sorted};
 use super::features::Feature as F;
-use super::lang::{Op, Sense, Unit};
-use super::schema::{Class, ClassIx, Kind, Relation, Step, entity_kind, number_of};
-use super::unnamed::is_doubtful;
+use super::lang::{Gap, Op, Sense, Unit};
+use super::schema::{Class, ClassIx, Kind, Relation, Step, entity_kind, is_end_of, number_of};
+use super::unnamed::{is_doubtful, says};
 use crate::error::Result;
 use crate::link::Link;
 use crate::link::nationalities::country;
@@ -22,6 +22,8 @@ use crate::logic::Comparison;
 const MAX_NAME: usize = 10;
 /// A name that is less sure than this is known by a part of its words.
 const PART: f32 = 0.3;
+/// Longest word that joins the words of a name: `des`.
+const PARTICLE: usize = 3;
 /// Longest phrase of a class or relation, in slots.
 const MAX_PHRASE: usize = 4;
 /// Classes that a noun for whatever there is may mean.
@@ -69,6 +71,7 @@ impl Search<'_> {
         self.compare_steps(&found)?;
         self.phrase_anchors(&mut found)?;
         self.wording_anchors(&mut found);
+        self.dated_anchors(&mut found);
         self.unlike_anchors(&mut found)?;
         self.generic_anchors(&mut found)?;
         self.operator_anchors(&mut found);
@@ -76,11 +79,18 @@ impl Search<'_> {
         self.number_anchors(&mut found)?;
         self.chain_anchors(&mut found);
         self.initial_anchors(&mut found);
+        self.group_anchors(&mut found)?;
         self.near_anchors(&mut found)?;
         self.unnamed_anchors(&mut found)?;
+        self.rate_anchors(&mut found);
         self.longest_first(&mut found);
+        named_first(&mut found);
         self.price_of_passing_over(&found)?;
         self.asked = self.asked_for(&found);
+        self.asked_by_name = self.is_asked_by_name(&found);
+        self.asks_things = self.is_asked_by_kind(&found);
+        self.asked_group = self.group_asked_for(&found);
+        self.asked_values = self.values_asked_for(&found);
         Ok(found)
     }
 
@@ -138,6 +148,13 @@ impl Search<'_> {
                     unsure = 0.1;
                 }
             }
+            if entities.is_empty()
+                && to - from == 1
+                && let Some(doing) = doing(&self.words.all[from].lower)
+            {
+                entities = self.of_doing(&doing)?;
+                unsure = 0.2;
+            }
             if to - from == 1 && self.is_operator(from) {
                 // `per` is the code of an airport for nobody who does not write it as one
                 let label = normalise(text);
@@ -188,6 +205,21 @@ impl Search<'_> {
             self.one_name(named, found)?;
         }
         Ok(())
+    }
+
+    /// Values that say what somebody does, where one who does it is named.
+    fn of_doing(&self, doing: &str) -> Result<Vec<EntityId>> {
+        let mut found = Vec::new();
+        for entity in self.graph.entities_named(doing, NameMatch::Normalised)? {
+            let is_kind = |((relation, forward), _): &(Step, f32)| {
+                let stems = &self.schema.relation(*relation).stems;
+                !forward && stems.iter().any(|s| self.lang.kinds.contains(s))
+            };
+            if self.steps_around(&[entity])?.iter().any(is_kind) {
+                found.push(entity);
+            }
+        }
+        Ok(found)
     }
 
     /// Whether a word in small letters is an operator by itself.
@@ -264,7 +296,9 @@ impl Search<'_> {
                 Kind::Number | Kind::Time => own.push((F::name_number, 1.0)),
             }
             self.prominent(&entities, slots, named.words, &own, found)?;
-            if !capital && !is_quoted && matches!(kind, Kind::Thing | Kind::Text) {
+            // a question begins with a capital letter: `Manuscripts from …`
+            let may_be_kind = !capital || from == 0;
+            if may_be_kind && !is_quoted && matches!(kind, Kind::Thing | Kind::Text) {
                 self.of_kind(&entities, slots, named.words, &own, found)?;
             }
             let node = self.arena.add(Node::Ents(sorted(entities)))?;
@@ -347,6 +381,7 @@ impl Search<'_> {
             let stem = &self.words.all[self.words.slots[slot]].stem;
             let mut of = self.schema.classes_with(stem, self.lang);
             of.extend(self.schema.classes_said(stem, self.lang));
+            of.extend(self.schema.classes_ending(stem));
             of.sort_unstable();
             of.dedup();
             classes.insert(slot, of);
@@ -393,6 +428,14 @@ impl Search<'_> {
                     let Some(said) = self.matched(&stems, &of.stems) else {
                         continue;
                     };
+                    // what is said for one word of three hardly says them all
+                    if said.otherwise > 0 && said.missing * 2 > of.stems.len() {
+                        continue;
+                    }
+                    // `under 8 euros` is no `trained under`
+                    if said.missing > 0 && self.is_compared((from, to)) {
+                        continue;
+                    }
                     // `taller` compares heights, and is not the height
                     if said.group + said.otherwise > 0 && self.is_comparative(words) {
                         continue;
@@ -519,6 +562,13 @@ impl Search<'_> {
         Ok(())
     }
 
+    /// Whether all of these slots are a word that compares with a number: `under`.
+    fn is_compared(&self, slots: (usize, usize)) -> bool {
+        let words = (self.words.slots[slots.0], self.words.slots[slots.1 - 1] + 1);
+        let mut phrases = self.words.phrases.iter();
+        phrases.any(|p| (p.from, p.to) == words && matches!(p.op, Op::Compare(_)))
+    }
+
     /// Whether all of these words are one that compares: `taller`.
     fn is_comparative(&self, (from, to): (usize, usize)) -> bool {
         let mut phrases = self.words.phrases.iter();
@@ -589,6 +639,11 @@ impl Search<'_> {
         }
     }
 
+    /// Whether a word says what somebody does: `who plays`.
+    pub(super) fn is_done(&self, at: usize) -> bool {
+        at > 0 && self.lang.person.contains(&self.words.all[at - 1].lower)
+    }
+
     /// Classes and relations that words come near to, where nothing else is known of the words.
     fn near_anchors(&mut self, found: &mut Vec<Anchor>) -> Result<()> {
         for slot in 0..self.words.slots.len() {
@@ -607,7 +662,11 @@ impl Search<'_> {
                     own: vec![(F::top_relation, 1.0)],
                 });
             }
-            for (class, cosine) in self.near.classes(&word.lower)? {
+            let classes = match self.is_done(at) {
+                true => Vec::new(),
+                false => self.near.classes(&word.lower)?,
+            };
+            for (class, cosine) in classes {
                 let node = self.arena.add(Node::Class(class))?;
                 found.push(Anchor {
                     slots: (slot, slot + 1),
@@ -688,7 +747,12 @@ impl Search<'_> {
             if matches!(self.schema.relation(relation).kind, Kind::Number) {
                 own.push((F::value_named_as_class, 1.0));
             }
-            let node = self.arena.add(Node::Side(relation, true))?;
+            // `members`, where it is said when they joined
+            let stem = &self.words.all[words.1 - 1].stem;
+            let is_time = self.schema.relation(relation).kind == Kind::Time;
+            let is_person = self.lang.people.classes.contains(stem);
+            let node = Node::Side(relation, !(is_time && is_person));
+            let node = self.arena.add(node)?;
             found.push(Anchor {
                 slots,
                 words,
@@ -718,6 +782,11 @@ impl Search<'_> {
             let place = label.iter().position(|l| l == stem);
             let place = place.or_else(|| {
                 let place = label.iter().position(|l| self.lang.same_group(l, stem))?;
+                group += 1;
+                Some(place)
+            });
+            let place = place.or_else(|| {
+                let place = label.iter().position(|l| is_end_of(stem, l))?;
                 group += 1;
                 Some(place)
             });
@@ -758,6 +827,9 @@ impl Search<'_> {
                         continue;
                     }
                     let missing = of.stems.len() - 1;
+                    if missing * 2 > of.stems.len() {
+                        continue;
+                    }
                     found.push(Anchor {
                         slots,
                         words,
@@ -772,6 +844,33 @@ impl Search<'_> {
                 }
             }
         }
+    }
+
+    /// Relations to times with the word for what they are: `service date`, where the graph says when
+    /// something was last serviced.
+    fn dated_anchors(&self, found: &mut Vec<Anchor>) {
+        let mut dated = Vec::new();
+        for anchor in found.iter() {
+            let Cat::Relation(relation) = anchor.cat else {
+                continue;
+            };
+            let of = self.schema.relation(relation);
+            let says = |w: &super::tokens::Word| {
+                self.lang.years.contains(&w.stem) && !of.stems.contains(&w.stem)
+            };
+            let (words, next) = (anchor.words, anchor.words.1);
+            if of.kind == Kind::Time
+                && self.words.all.get(next).is_some_and(says)
+                && let Some(slots) = self.words.slots_of(words.0, next + 1)
+            {
+                dated.push(Anchor {
+                    slots,
+                    words: (words.0, next + 1),
+                    ..anchor.clone()
+                });
+            }
+        }
+        found.extend(dated);
     }
 
     /// What costs nothing, where something has a price: `free`. Elsewhere the word is none.
@@ -1069,6 +1168,36 @@ impl Search<'_> {
         })
     }
 
+    /// Whether a word says what an amount is for one of: `12 euros a bottle`.
+    fn is_per(&self, slot: usize) -> bool {
+        let at = self.words.slots[slot];
+        let lower = |at: usize| self.words.all[at].lower.as_str();
+        let is_amount = |at: usize| {
+            self.lang.unit(lower(at)).is_some() || self.words.number_at(at, self.lang).is_some()
+        };
+        let is_one = |word: &str| self.lang.is_single(word) || self.lang.is_rate(word);
+        at > 1 && is_one(lower(at - 1)) && is_amount(at - 2)
+    }
+
+    /// What an amount is for one of names no relation but one that says so: `price_per_bottle`.
+    fn rate_anchors(&self, found: &mut Vec<Anchor>) {
+        for slot in 0..self.words.slots.len() {
+            if !self.is_per(slot) {
+                continue;
+            }
+            found.retain(|anchor| {
+                let says_so = match anchor.cat {
+                    Cat::Relation(relation) => {
+                        let label = &self.schema.relation(relation).words;
+                        label.iter().any(|word| self.lang.is_rate(word))
+                    }
+                    _ => false,
+                };
+                anchor.slots != (slot, slot + 1) || says_so
+            });
+        }
+    }
+
     /// Parts of a label that the question has in full say less than the whole of it.
     fn longest_first(&self, found: &mut [Anchor]) {
         let says = |a: &Anchor, all: &[F]| a.own.iter().any(|(f, v)| *v > 0.0 && all.contains(f));
@@ -1092,11 +1221,16 @@ impl Search<'_> {
         }
     }
 
-    /// The classes that are named right after `which`, `what` or `how many`.
-    fn asked_for(&self, found: &[Anchor]) -> Vec<ClassIx> {
+    /// The word that says what is asked for: the first that says something after `which`, `what` or
+    /// `how many`.
+    pub(super) fn asked_noun(&self) -> Option<usize> {
         let asks = |w: &super::tokens::Word| self.lang.asks(&w.lower);
-        let Some(mut at) = self.words.all.iter().position(asks) else {
-            return Vec::new();
+        let begins = |p: &super::tokens::Phrase| p.op == Op::Count && p.from <= 1;
+        let mut at = match self.words.all.iter().position(asks) {
+            Some(at) => at,
+            // `total number of bottles …`
+            None if self.words.phrases.iter().any(begins) => 0,
+            None => return None,
         };
         let told = self.lang.tells(&self.words.all[at].lower);
         let picked = self.lang.picks(&self.words.all[at].lower);
@@ -1106,13 +1240,18 @@ impl Search<'_> {
         if let Some(phrase) = self.words.phrases.iter().find(counts) {
             at = phrase.to;
         } else if !told && !picked {
-            return Vec::new();
+            return None;
         }
         // `what are the names of the rivers`, `show me all rivers`
         let is_slot = |at: usize| self.words.slots.binary_search(&at).is_ok();
-        while at < self.words.all.len() && !is_slot(at) {
-            at += 1;
-        }
+        (at..self.words.all.len()).find(|at| is_slot(*at))
+    }
+
+    /// The classes that are asked for.
+    fn asked_for(&self, found: &[Anchor]) -> Vec<ClassIx> {
+        let Some(at) = self.asked_noun() else {
+            return Vec::new();
+        };
         let mut asked = Vec::new();
         let here = || found.iter().filter(|a| a.words.0 == at);
         let longest = here().map(|a| a.words.1).max();
@@ -1131,6 +1270,52 @@ impl Search<'_> {
             }
         }
         asked
+    }
+
+    /// Whether the classes that are asked for are called as they are in the graph.
+    fn is_asked_by_name(&self, found: &[Anchor]) -> bool {
+        let at = self.asked_noun();
+        let otherwise = [
+            F::class_soft,
+            F::class_said,
+            F::class_group,
+            F::class_missing,
+        ];
+        let mut here = found.iter().filter(|a| Some(a.words.0) == at);
+        here.any(|a| says(a, F::class) && !otherwise.iter().any(|f| says(a, *f)))
+    }
+
+    /// Whether what is asked for are things, by the name of their class or of their kind.
+    fn is_asked_by_kind(&self, found: &[Anchor]) -> bool {
+        let at = self.asked_noun();
+        let here = || found.iter().filter(|a| Some(a.words.0) == at);
+        let is_relation =
+            |a: &Anchor| matches!(a.cat, Cat::Relation(_)) && !is_doubtful(a) && !is_otherwise(a);
+        let is_kind = |a: &Anchor| says(a, F::join_s_none_against);
+        (self.asked_by_name || here().any(is_kind)) && !here().any(is_relation)
+    }
+
+    /// The things that are asked for, where the graph does not say what they are.
+    fn group_asked_for(&self, found: &[Anchor]) -> Option<Id> {
+        let at = self.asked_noun().filter(|_| self.schema.is_untyped)?;
+        let mut here = found.iter().filter(|a| a.words.0 == at);
+        here.find_map(|anchor| match &anchor.cat {
+            Cat::Set { node, .. } if says(anchor, F::class_soft) => Some(*node),
+            _ => None,
+        })
+    }
+
+    /// The relations to numbers that are asked for by name: `how many tracks`.
+    fn values_asked_for(&self, found: &[Anchor]) -> Vec<RelationId> {
+        let at = self.asked_noun();
+        let here = found.iter().filter(|a| Some(a.words.0) == at);
+        let values = here.filter_map(|anchor| match anchor.cat {
+            Cat::Relation(relation) => Some(relation),
+            _ => None,
+        });
+        values
+            .filter(|r| self.schema.relation(*r).kind == Kind::Number)
+            .collect()
     }
 
     fn price_of_passing_over(&mut self, found: &[Anchor]) -> Result<()> {
@@ -1187,14 +1372,48 @@ impl Search<'_> {
             if word.is_silent || self.lang.whose.contains(&word.lower) {
                 price = F::skip_silent;
             }
+            if self.is_scope(slot, found) || self.is_per(slot) || self.is_start_of_year(slot) {
+                price = F::skip_light;
+            }
             self.skip[slot] = price;
         }
         Ok(())
     }
 
+    /// Whether a word stands before a year and says that it begins: `since the start of 2015`.
+    fn is_start_of_year(&self, slot: usize) -> bool {
+        let at = self.words.slots[slot];
+        let lower = |at: usize| self.words.all.get(at).map(|w| w.lower.as_str());
+        let of = lower(at + 1).is_some_and(|w| self.lang.between(w) == Some(Gap::Of));
+        let is_start = lower(at).is_some_and(|w| self.lang.is_begin(w));
+        is_start && of && lower(at + 2).is_some_and(is_year)
+    }
+
+    /// Whether a word at the end of the question means all that the graph holds: `in the fleet`.
+    fn is_scope(&self, slot: usize, found: &[Anchor]) -> bool {
+        let at = self.words.slots[slot];
+        if at < 2 {
+            return false;
+        }
+        let all = &self.words.all;
+        let is_known = |a: &Anchor| {
+            (a.slots.0..a.slots.1).contains(&slot) && !is_doubtful(a) && !is_otherwise(a)
+        };
+        let in_it =
+            |at: usize| matches!(self.lang.between(&all[at].lower), Some(Gap::In | Gap::Of));
+        // `who joined the company most recently`
+        let ranks = |p: &super::tokens::Phrase| {
+            p.from == at + 1 && p.to == all.len() && matches!(p.op, Op::Best(..))
+        };
+        let is_last = at + 1 == all.len();
+        let is_ranked = self.words.phrases.iter().any(ranks) && all[at - 1].is_silent;
+        self.lang.scopes.contains(&all[at].lower)
+            && (is_ranked || is_last && (in_it(at - 2) && all[at - 1].is_silent || in_it(at - 1)))
+            && !found.iter().any(is_known)
+    }
+
     /// A word of little meaning may be the graph's own word for a relation, or part of it.
     fn price_of_light(&self, slot: usize, found: &[Anchor]) -> F {
-        let says = |a: &Anchor, f: F| a.own.iter().any(|(own, v)| *own == f && *v > 0.0);
         let mut price = F::skip_light;
         for anchor in found {
             if anchor.slots == (slot, slot + 1)
@@ -1212,24 +1431,38 @@ impl Search<'_> {
         price
     }
 
-    /// Whether a word is written like a name and stands right beside one that is only a part of
-    /// the name that it was taken for: `Jamey Sheridan`, where the graph has an Ann Sheridan.
+    /// Whether a word is written like a name and stands in or beside one that is only a part of the
+    /// name that it was taken for: `Jamey Sheridan`, where the graph has an Ann Sheridan, or `Ferme des
+    /// Hautes Pierres`, where it has another Ferme.
     pub(super) fn is_rest_of_name(&self, slot: usize, found: &[Anchor]) -> bool {
         let at = self.words.slots[slot];
-        let unsure = |(f, v): &(F, f32)| *f == F::name_unsure && *v > PART;
-        let is_part =
-            |a: &Anchor| (a.words.0 == at + 1 || a.words.1 == at) && a.own.iter().any(unsure);
+        let is_between = |at: usize| {
+            let word = &self.words.all[at].lower;
+            let is_particle = word.len() <= PARTICLE
+                && !matches!(self.lang.between(word), Some(Gap::In | Gap::By | Gap::With))
+                && self.lang.operators(&[word]).is_empty();
+            self.is_upper(at) || is_particle
+        };
+        let is_part = |a: &Anchor| {
+            let (from, to) = a.words;
+            let mut between = match at >= to {
+                true => to..at,
+                false => at + 1..from,
+            };
+            is_part_of_name(a) && between.all(is_between)
+        };
         self.is_capital(slot) && found.iter().any(is_part)
     }
 
+    fn is_upper(&self, at: usize) -> bool {
+        let word = &self.words.all[at];
+        self.words.text[word.start..].starts_with(char::is_uppercase)
+    }
+
     /// Whether a word is written like a name, in a question that is not written so throughout.
-    fn is_capital(&self, slot: usize) -> bool {
-        let is_upper = |at: usize| {
-            let word = &self.words.all[at];
-            self.words.text[word.start..].starts_with(char::is_uppercase)
-        };
+    pub(super) fn is_capital(&self, slot: usize) -> bool {
         let at = self.words.slots[slot];
-        at > 0 && is_upper(at) && !(0..self.words.all.len()).all(is_upper)
+        at > 0 && self.is_upper(at) && !(0..self.words.all.len()).all(|at| self.is_upper(at))
     }
 
     /// Whether a word stands right before another that says something.
@@ -1238,15 +1471,46 @@ impl Search<'_> {
     }
 }
 
+/// A word that is the name of one relation is less likely said for another.
+fn named_first(found: &mut [Anchor]) {
+    let otherwise = [
+        F::relation_group,
+        F::relation_missing,
+        F::relation_soft,
+        F::relation_said,
+    ];
+    let is_name = |a: &&Anchor| {
+        matches!(a.cat, Cat::Relation(_)) && !otherwise.iter().any(|feature| says(a, *feature))
+    };
+    let names: Vec<(usize, usize)> = found.iter().filter(is_name).map(|a| a.slots).collect();
+    for anchor in found {
+        if says(anchor, F::relation_said) && names.contains(&anchor.slots) {
+            anchor.own.push((F::relation_said, 1.0));
+        }
+    }
+}
+
+/// What somebody does who is called so: plumbing, for `plumbers`.
+fn doing(word: &str) -> Option<String> {
+    let one = word.strip_suffix('s').unwrap_or(word);
+    let verb = one.strip_suffix("er").filter(|verb| verb.len() > 2)?;
+    Some(format!("{verb}ing"))
+}
+
 /// Whether an operator compares two things: `longer`.
 fn is_more(op: Op) -> bool {
     matches!(op, Op::More(..))
 }
 
+/// Whether a part was taken for a name of which it has some words alone.
+pub(super) fn is_part_of_name(anchor: &Anchor) -> bool {
+    let unsure = |(f, v): &(F, f32)| *f == F::name_unsure && *v > PART;
+    anchor.own.iter().any(unsure)
+}
+
 /// Whether words are said for a relation or class, and are none of its label's.
 fn is_otherwise(anchor: &Anchor) -> bool {
-    let says = |(f, v): &(F, f32)| *v > 0.0 && matches!(f, F::relation_said | F::class_said);
-    anchor.own.iter().any(says)
+    says(anchor, F::relation_said) || says(anchor, F::class_said)
 }
 
 /// Whether a text is a year alone.

@@ -19,6 +19,7 @@ use super::Known;
 use super::arena::{Arena, Id, Meaning, Measure, Node, Ranked};
 use super::asked::Kinds;
 use super::features::{Derivation, Feature, Weights};
+use super::groups::Groups;
 use super::lang::{Lang, Op};
 use super::near::Near;
 use super::phrases::Phrases;
@@ -193,6 +194,7 @@ type Bridges = HashMap<(Rc<[ClassIx]>, Id), Rc<[Bridge]>>;
 pub(super) struct Search<'g> {
     pub(super) lang: &'g Lang,
     pub(super) schema: &'g Schema,
+    pub(super) groups: &'g Groups,
     pub(super) near: &'g Near,
     pub(super) phrases: &'g Phrases,
     pub(super) graph: &'g dyn Graph,
@@ -208,6 +210,14 @@ pub(super) struct Search<'g> {
     pub(super) known_bridges: Bridges,
     /// Steps that lead on from a set, found before.
     pub(super) known_ways: HashMap<Id, Ways>,
+    /// Whether the classes that are asked for are called by their names.
+    pub(super) asked_by_name: bool,
+    /// Whether things are asked for, and no values.
+    pub(super) asks_things: bool,
+    /// The things that are asked for, where only their noun says what they are.
+    pub(super) asked_group: Option<Id>,
+    /// The relations to numbers that are asked for by name.
+    pub(super) asked_values: Vec<RelationId>,
     /// Cosines of a word with each relation, by the word's place.
     pub(super) known_cosines: HashMap<usize, Rc<[f32]>>,
     /// What the ends of relations are.
@@ -264,6 +274,7 @@ impl<'g> Search<'g> {
         Self {
             lang,
             schema: &known.schema,
+            groups: &known.groups,
             near: &known.near,
             phrases: &known.phrases,
             graph,
@@ -276,6 +287,10 @@ impl<'g> Search<'g> {
             words,
             known_bridges: Bridges::new(),
             known_ways: HashMap::new(),
+            asked_by_name: false,
+            asks_things: false,
+            asked_group: None,
+            asked_values: Vec::new(),
             known_cosines: HashMap::new(),
             known_kinds: HashMap::new(),
             fits: Vec::new(),

@@ -8,6 +8,7 @@ use super::features::Feature as F;
 use super::lang::{Gap, Op};
 use super::numbers::comparative;
 use super::schema::{ClassIx, Kind};
+use super::tokens::Word;
 use crate::error::Result;
 use crate::logic::Aggregate;
 
@@ -32,9 +33,9 @@ impl Search<'_> {
                     closed.push((self.arena.add(Node::Any(node))?, own));
                     return Ok(closed);
                 }
-                let leads = match self.is_named(node) {
+                let leads = match self.is_named(node) || self.is_choice(node) {
                     true if self.schema.is_untyped => true,
-                    // `what is on Tuesday`, where only one thing is said of it
+                    // `what is on Tuesday or Friday`, where only one thing is said of them
                     true => self.is_in(item) && self.ways_from(node)?.len() == 1,
                     false => false,
                 };
@@ -53,8 +54,19 @@ impl Search<'_> {
                     }
                 }
                 self.fit_to_asking(node, &mut own)?;
+                // `how many tracks are on the albums of X`: all together
+                if let Node::Join((relation, true), of) = *self.arena.node(node)
+                    && own.iter().any(|(f, _)| *f == F::many_values)
+                    && (self.asks_amount() || self.asked_values.contains(&relation))
+                {
+                    let sum = Node::Of(Aggregate::Sum, of, Measure::of(relation));
+                    let added = [(F::aggregate, 1.0), (F::many_values, 0.5)];
+                    closed.push((self.arena.add(sum)?, added.to_vec()));
+                }
                 match self.arena.node(node) {
-                    Node::Ents(_) => own.push((F::answer_is_name, 1.0)),
+                    _ if self.is_named(node) || self.is_choice(node) => {
+                        own.push((F::answer_is_name, 1.0));
+                    }
                     Node::Class(_) | Node::Side(..) => own.push((F::answer_is_class, 1.0)),
                     _ => {}
                 }
@@ -79,6 +91,11 @@ impl Search<'_> {
                     own.push((F::truth_missed, 1.0));
                 }
                 if let Node::Count(of) = *self.arena.node(*node) {
+                    self.fit_to_group(of, &mut own)?;
+                    // nothing is seldom what was to be counted
+                    if self.arena.members(of)?.is_some_and(|all| all.is_empty()) {
+                        own.push((F::empty_answer, 0.5));
+                    }
                     let types = self.arena.types(of);
                     if !self.asked.is_empty() && !self.asked.iter().any(|c| types.contains(c)) {
                         own.push((F::asked_for_another, 1.0));
@@ -103,6 +120,13 @@ impl Search<'_> {
             Cat::Filter(by, is, than) if !self.is_yes_no => {
                 if let Some(of) = self.whoever(by)? {
                     let node = self.arena.filtered(of, by.clone(), *is, *than)?;
+                    closed.push((node, vec![(F::subject_unsaid, 1.0)]));
+                }
+            }
+            // `what costs between 3 and 5 euros`
+            Cat::FilterRange(by, low, high) if !self.is_yes_no => {
+                if let Some(of) = self.whoever(by)? {
+                    let node = self.between(of, by, *low, *high)?;
                     closed.push((node, vec![(F::subject_unsaid, 1.0)]));
                 }
             }
@@ -149,6 +173,22 @@ impl Search<'_> {
                 if let Some(of) = self.whoever(by)? {
                     let node = Node::Top(of, by.clone(), *greatest, *ranked);
                     closed.push((self.arena.add(node)?, vec![(F::subject_unsaid, 1.0)]));
+                }
+            }
+            // `who has done the most repairs`
+            Cat::TopCount {
+                greatest,
+                of,
+                via,
+                ranked,
+            } if self.asks_for_people() => {
+                for class in self.schema.kind_steps.person_classes().to_vec() {
+                    let who = self.arena.add(Node::Class(class))?;
+                    for (by, mut own) in self.counts(who, *of, *via)? {
+                        own.extend([(F::subject_unsaid, 1.0), (F::top_count, 1.0)]);
+                        let top = Node::Top(who, by, *greatest, *ranked);
+                        closed.push((self.arena.add(top)?, own));
+                    }
                 }
             }
             // `what is the cheapest`: whatever has a price
@@ -199,11 +239,16 @@ impl Search<'_> {
     /// Whether a set may be what is asked for by the word alone: `who` asks for people, where classes
     /// tell who they are.
     fn may_be_asked(&self, of: Id) -> bool {
-        let asked = self.words.all.iter().find(|w| self.lang.asks(&w.lower));
-        let is_person = asked.is_some_and(|w| self.lang.person.contains(&w.lower));
+        let is_person = self.asks_for_people();
         let people = self.schema.kind_steps.person_classes();
         let types = self.arena.types(of);
         !is_person || people.is_empty() || types.iter().any(|class| people.contains(class))
+    }
+
+    /// Whether the question asks *who*.
+    fn asks_for_people(&self) -> bool {
+        let asked = self.words.all.iter().find(|w| self.lang.asks(&w.lower));
+        asked.is_some_and(|w| self.lang.person.contains(&w.lower))
     }
 
     /// The relations that a degree may mean where nothing says of what.
@@ -228,14 +273,20 @@ impl Search<'_> {
 
     /// Whether `in`, `on` or the like stands right before a part.
     fn is_in(&self, item: &Item) -> bool {
-        let before = item.words.0.checked_sub(1).map(|at| &self.words.all[at]);
-        before.is_some_and(|w| self.lang.between(&w.lower) == Some(Gap::In))
+        let before = &self.words.all[..item.words.0];
+        let mut before = before
+            .iter()
+            .rev()
+            .skip_while(|w| self.lang.is_beside(&w.lower));
+        before
+            .next()
+            .is_some_and(|w| self.lang.between(&w.lower) == Some(Gap::In))
     }
 
     /// Of several things, numbers are no answer where one number is asked for.
     pub(super) fn fit_to_one_number(&mut self, node: Id, own: &mut Vec<(F, f32)>) -> Result<()> {
         if self.arena.kind(node) == Kind::Number
-            && self.asks_how_many()
+            && (self.asks_how_many() || self.asks_amount())
             && let Meaning::Set(members) = self.arena.meaning(node)?
             && members.len() > 1
         {
@@ -244,10 +295,43 @@ impl Search<'_> {
         Ok(())
     }
 
+    /// The second word of what asks for an amount.
+    pub(super) fn amount_word(&self) -> Option<String> {
+        let mut pairs = self.words.all.windows(2);
+        let asks = |pair: &&[Word]| self.lang.is_amount([&pair[0].lower, &pair[1].lower]);
+        let word = &pairs.find(asks)?[1];
+        Some(self.words.text[word.start..word.end].to_owned())
+    }
+
+    /// The noun after `which` where it is the name of a class or a kind, and members of a set are
+    /// none of it.
+    pub(super) fn picked_otherwise(&self, of: Id) -> Option<usize> {
+        let asks = self.words.all.iter().find(|w| self.lang.asks(&w.lower))?;
+        if !self.lang.picks(&asks.lower) {
+            return None;
+        }
+        let types = self.arena.types(of);
+        let is_other = match self.arena.kind(of).is_measure() {
+            true => self.asks_things,
+            false => {
+                self.asked_by_name
+                    && !types.is_empty()
+                    && !self.asked.iter().any(|c| types.contains(c))
+            }
+        };
+        self.asked_noun().filter(|_| is_other)
+    }
+
     /// Whether an amount is asked for: *how much*.
     pub(super) fn asks_amount(&self) -> bool {
-        let mut pairs = self.words.all.windows(2);
-        pairs.any(|pair| self.lang.is_amount([&pair[0].lower, &pair[1].lower]))
+        self.amount_word().is_some()
+    }
+
+    /// Whether *how many* or the like is a question word, and no part of `the number of`.
+    pub(super) fn asks_how(&self) -> bool {
+        let phrases = &self.words.phrases;
+        let mut counts = phrases.iter().filter(|p| p.op == Op::Count);
+        counts.any(|p| self.lang.asks(&self.words.all[p.from].lower))
     }
 
     /// Whether one number is asked for: *how many*, *number of*.
@@ -325,11 +409,26 @@ impl Search<'_> {
         said || self.arena.kind(node).is_measure()
     }
 
+    /// Answers are of the things that are asked for, where only their noun says what they are.
+    fn fit_to_group(&mut self, node: Id, own: &mut Vec<(F, f32)>) -> Result<()> {
+        let Some(group) = self.asked_group else {
+            return Ok(());
+        };
+        match self.within(node, group)? {
+            None | Some((_, 0)) => {}
+            Some((of, all)) if of == all => own.push((F::noun_fits, 1.0)),
+            Some((of, all)) if of * 2 < all => own.push((F::asked_for_another, 1.0)),
+            Some(_) => {}
+        }
+        Ok(())
+    }
+
     pub(super) fn fit_to_asking(&mut self, node: Id, own: &mut Vec<(F, f32)>) -> Result<()> {
         let types = self.arena.types(node);
         if !self.asked.is_empty() && !self.asked.iter().any(|c| types.contains(c)) {
             own.push((F::asked_for_another, 1.0));
         }
+        self.fit_to_group(node, own)?;
         let kind = self.arena.kind(node);
         self.fit_to_one_number(node, own)?;
         let asked = self.words.all.iter().find(|w| self.lang.asks(&w.lower));

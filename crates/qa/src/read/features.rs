@@ -48,7 +48,7 @@ features! {
     // numbers
     aggregate, count_set, count_value, many_values, how_measure, how_rank, value_extreme,
     // places and times that are asked for
-    asked_for_another, asks_place, asks_place_said, asks_time, place_mismatch, time_mismatch, person_mismatch, place_fits, place_of_person, person_fits, person_of_place,
+    asked_for_another, asks_place, asks_place_said, asks_time, place_mismatch, time_mismatch, person_mismatch, place_fits, place_of_person, person_fits, person_of_place, noun_fits,
     // what is computed
     empty, idle_comparison, empty_answer, nameless_answer, unknown_answer,
     // the question as a whole beside a way

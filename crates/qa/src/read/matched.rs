@@ -195,6 +195,10 @@ impl Search<'_> {
                 _ => false,
             };
             for slot in unused {
+                // whether it is so is asked of all that is said
+                if self.is_yes_no {
+                    break;
+                }
                 let at = self.words.slots[slot];
                 // `major cities` are not all cities
                 let next = self.words.slots.get(slot + 1) == Some(&(at + 1));

@@ -12,6 +12,7 @@ mod far;
 mod features;
 mod fit;
 mod follow;
+mod groups;
 mod joins;
 mod kept;
 mod lang;
@@ -46,6 +47,7 @@ pub use self::features::Weights;
 pub use self::fit::{Candidate, Example, Fitting, fit};
 pub use self::follow::may_follow;
 pub(crate) use self::follow::{Following, follow};
+use self::groups::Groups;
 pub use self::kept::LearnedPhrases;
 use self::lang::{Op, english};
 pub use self::learn::{Asked, Learning};
@@ -53,8 +55,8 @@ use self::matched::LIKELY;
 use self::near::Near;
 use self::phrases::Phrases;
 pub use self::phrases::step_in_words;
-use self::schema::Schema;
 pub(crate) use self::schema::by_relation;
+use self::schema::{Kind, Schema};
 use self::tokens::{MAX_SLOTS, Phrase, Words};
 pub(crate) use self::understood::Understood;
 use crate::at_hand::with_rows_at_hand;
@@ -74,6 +76,7 @@ const MANY_RELATIONS: f32 = 200.0;
 #[derive(Debug)]
 pub struct Known {
     schema: Schema,
+    groups: Groups,
     near: Near,
     phrases: Phrases,
 }
@@ -89,10 +92,12 @@ impl Known {
         learned: Option<&LearnedPhrases>,
     ) -> Result<Self> {
         let schema = Schema::new(graph, english())?;
+        let groups = Groups::of(&schema, graph)?;
         let near = Near::new(graph, &schema, encoder)?;
         let phrases = Phrases::new(graph, &schema, matcher, learned)?;
         Ok(Self {
             schema,
+            groups,
             near,
             phrases,
         })
@@ -191,6 +196,11 @@ impl Proposal {
         self.features[Feature::matched as usize] > 0.0
     }
 
+    /// Whether a noun stands for things of which the graph does not say what they are.
+    pub fn is_grouped(&self) -> bool {
+        self.features[Feature::class as usize] + self.features[Feature::noun_fits as usize] > 0.0
+    }
+
     /// Whether a word stands for a relation or class that is called otherwise.
     pub fn is_said_otherwise(&self) -> bool {
         let of = |feature: Feature| self.features[feature as usize];
@@ -203,9 +213,15 @@ impl Proposal {
         self.features[Feature::matched_against as usize].min(1.0)
     }
 
-    /// Whether it is nothing but names of the question.
+    /// Whether it is nothing but names of the question, or what several of them have to do with each
+    /// other though no word says so.
     pub fn names_only(&self) -> bool {
-        is_names(&self.form)
+        let of = |feature: Feature| self.features[feature as usize];
+        let is_unsaid = of(Feature::name) > 1.0
+            && of(Feature::matched) > 1.0
+            && of(Feature::and) > 0.0
+            && of(Feature::relation) + of(Feature::class) + of(Feature::unnamed) == 0.0;
+        is_unsaid || is_names(&self.form)
     }
 }
 
@@ -321,6 +337,7 @@ fn proposal(
         Meaning::Unknown => Came::Unknown,
     };
     let is_time = search.may_be_time(reading.node);
+    let is_thing = search.arena.kind(reading.node) == Kind::Thing;
     let is_when = |slot: usize| {
         let at = search.words.slots[slot];
         let said = |p: &Phrase| p.op == Op::When && (p.from..p.to).contains(&at);
@@ -334,6 +351,14 @@ fn proposal(
         && matches!(search.arena.node(reading.node), Node::Join((_, true), _))
         && search.arena.kind(reading.node).is_measure()
     {
+        unused.push(search.words.text[word.start..word.end].to_owned());
+    }
+    // `how much` is no thing, and `which wind farms` are no people
+    if is_thing && search.asks_amount() {
+        unused.extend(search.amount_word());
+    }
+    if let Some(at) = search.picked_otherwise(reading.node) {
+        let word = &search.words.all[at];
         unused.push(search.words.text[word.start..word.end].to_owned());
     }
     // `how many miles`, where the graph has kilometres

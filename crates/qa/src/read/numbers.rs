@@ -478,12 +478,7 @@ impl Search<'_> {
                 Cat::FilterRange(by, low, high),
             ) => {
                 if self.arena.kind(*node) == Kind::Thing && self.measures(*node, by) {
-                    let above =
-                        self.arena
-                            .filtered(*node, by.clone(), Comparison::AtLeast, *low)?;
-                    let within =
-                        self.arena
-                            .filtered(above, by.clone(), Comparison::AtMost, *high)?;
+                    let within = self.between(*node, by, *low, *high)?;
                     made.push((Cat::set(within), Vec::new()));
                 }
             }
@@ -557,6 +552,15 @@ impl Search<'_> {
                 .is_some_and(|unit| self.lang.degree_measured_in(degree, unit))
     }
 
+    /// Members of a set whose measure is within a range.
+    pub(super) fn between(&mut self, of: Id, by: &Measure, low: Id, high: Id) -> Result<Id> {
+        let above = self
+            .arena
+            .filtered(of, by.clone(), Comparison::AtLeast, low)?;
+        self.arena
+            .filtered(above, by.clone(), Comparison::AtMost, high)
+    }
+
     /// A set with what is told of each member.
     pub(super) fn table(
         &mut self,
@@ -604,9 +608,12 @@ impl Search<'_> {
         columns: &[RelationId],
         made: &mut Made,
     ) -> Result<()> {
+        if self.arena.kind(of) != Kind::Thing {
+            return Ok(());
+        }
         for relation in columns {
-            if self.arena.kind(of) != Kind::Thing || !self.has(of, *relation)? {
-                return Ok(());
+            if !self.has(of, *relation)? {
+                return self.all_lead_to(of, columns, made);
             }
         }
         if !self.is_named(of) {
@@ -617,6 +624,24 @@ impl Search<'_> {
             let one = self.arena.add(Node::Join((*relation, true), of))?;
             all = Some(match all {
                 Some(before) => self.arena.add(Node::Or(before, one))?,
+                None => one,
+            });
+        }
+        made.extend(all.map(|all| (Cat::set(all), vec![(F::columns, 1.0)])));
+        Ok(())
+    }
+
+    /// `what X wrote and directed`: what leads to a name by each relation.
+    fn all_lead_to(&mut self, name: Id, relations: &[RelationId], made: &mut Made) -> Result<()> {
+        let mut all = None;
+        for relation in relations {
+            let step = (*relation, false);
+            if !self.is_named(name) || !self.arena.has_step(name, step)? {
+                return Ok(());
+            }
+            let one = self.arena.add(Node::Join(step, name))?;
+            all = Some(match all {
+                Some(before) => self.arena.add(Node::And(before, one))?,
                 None => one,
             });
         }

@@ -29,11 +29,18 @@ impl Search<'_> {
                     // `how much did the repair cost`
                     made.push((other.clone(), vec![(F::count_value, 1.0)]));
                 }
+                // `how much money`: things are counted, not weighed out
+                if self.arena.kind(*node) == Kind::Thing && self.asks_amount() {
+                    return Ok(());
+                }
                 // nobody counts populations, least of all where there are none
                 let is_value = self.arena.kind(*node).is_measure() && open.is_none();
-                if is_value
-                    && matches!(self.arena.meaning(*node)?, Meaning::Set(all) if all.is_empty())
-                {
+                let few = |meaning: &Meaning| matches!(meaning, Meaning::Set(all) if all.len() < 2);
+                if is_value && few(&self.arena.meaning(*node)?) {
+                    // `how many people can it hold`
+                    if self.arena.kind(*node) == Kind::Number && self.asks_how() {
+                        made.push((other.clone(), vec![(F::count_value, 1.0)]));
+                    }
                     return Ok(());
                 }
                 let mut of = *node;
@@ -43,6 +50,11 @@ impl Search<'_> {
                     own.push((F::exists, 1.0));
                 }
                 made.push((Cat::Number(self.arena.add(Node::Count(of))?), own));
+            }
+            // `how much money in total`
+            (Op::Count, Cat::Aggregated(..)) => made.push((other.clone(), Vec::new())),
+            (Op::Count, Cat::Number(of)) if matches!(self.arena.node(*of), Node::Of(..)) => {
+                made.push((other.clone(), Vec::new()));
             }
             (Op::Count, Cat::CountedEach(counted, of, via)) => {
                 self.counted_each(*counted, *of, Some(*via), made)?;

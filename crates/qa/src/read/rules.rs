@@ -260,7 +260,9 @@ impl Search<'_> {
                 let is_not = matches!(b.cat, Cat::Not(_));
                 if is_not && self.is_named(*not) {
                     // `border Germany but not France`: do not border France
-                    if let Some(same) = self.likewise(*node, *not)? {
+                    if let Some(same) = self.likewise(*node, *not)?
+                        && self.arena.members(same)?.is_none_or(|all| !all.is_empty())
+                    {
                         let except = self.arena.add(Node::Except(*node, same))?;
                         made.push((Cat::set(except), vec![(F::except, 1.0)]));
                         return Ok(made);
@@ -268,6 +270,13 @@ impl Search<'_> {
                 }
                 for (inside, mut own) in self.restrictions(*node, *not, None, false)? {
                     own.push((F::except, 1.0));
+                    // what leaves nothing out is hardly meant, a name never
+                    if matches!(self.within(inside, *node)?, Some((0, _))) {
+                        if self.is_named(inside) {
+                            continue;
+                        }
+                        own.push((F::empty, 1.0));
+                    }
                     let except = self.arena.add(Node::Except(*node, inside))?;
                     made.push((Cat::set(except), own));
                 }
@@ -292,18 +301,25 @@ impl Search<'_> {
                 }
             }
             (Cat::Set { node, .. }, Cat::NotRelation(r)) => {
-                let side = match self.schema.relation(*r).kind {
+                if self.schema.relation(*r).kind == Kind::Number {
                     // `without injuries`: none, or 0 of them
-                    Kind::Number => {
+                    if self.has(*node, *r)? {
                         let zero = self.arena.add(Node::Const(0f64.to_bits()))?;
                         let by = Measure::of(*r);
-                        self.arena.filtered(*node, by, Comparison::Greater, zero)?
+                        let some = self.arena.filtered(*node, by, Comparison::Greater, zero)?;
+                        let except = self.arena.add(Node::Except(*node, some))?;
+                        made.push((Cat::set(except), vec![(F::except, 1.0)]));
                     }
-                    _ => self.arena.add(Node::Side(*r, false))?,
-                };
-                if self.schema.fits(&self.arena.types(*node), (*r, true)) {
-                    let except = self.arena.add(Node::Except(*node, side))?;
-                    made.push((Cat::set(except), vec![(F::except, 1.0)]));
+                    return Ok(made);
+                }
+                // `without a sponsor`, and `not sold anywhere`, where shops sell
+                for has in [true, false] {
+                    if self.arena.has_step(*node, (*r, has))? {
+                        let side = self.arena.add(Node::Side(*r, !has))?;
+                        let except = self.arena.add(Node::Except(*node, side))?;
+                        made.push((Cat::set(except), vec![(F::except, 1.0)]));
+                        break;
+                    }
                 }
             }
             (Cat::Set { node, .. }, Cat::NotFilter(by, is, than)) => {
@@ -581,6 +597,17 @@ impl Search<'_> {
     /// Whether a set is names alone: there is nothing to choose among.
     pub(super) fn is_named(&self, node: Id) -> bool {
         matches!(self.arena.node(node), Node::Ents(_))
+    }
+
+    /// How many members of a set are members of another, and how many it has; none where either is
+    /// not known.
+    pub(super) fn within(&mut self, set: Id, other: Id) -> Result<Option<(usize, usize)>> {
+        let (Some(set), Some(other)) = (self.arena.members(set)?, self.arena.members(other)?)
+        else {
+            return Ok(None);
+        };
+        let shared = set.iter().filter(|one| other.binary_search(one).is_ok());
+        Ok(Some((shared.count(), set.len())))
     }
 
     /// Whether a set is what was answered before.

@@ -22,8 +22,11 @@ use crate::error::Result;
 use crate::logic::type_relations;
 use crate::words::{opened, stem};
 
+/// Letters of a word that longer ones end with, and classes that are compared so.
+const LEAST_END: usize = 4;
+const ENDINGS: usize = 1000;
 /// Letters that a label has more than, if it is nothing but a unit.
-const LEAST_UNIT: usize = 3;
+const LEAST_UNIT: usize = 2;
 /// Triples of a relation that are looked at.
 const SAMPLE: usize = 4000;
 /// Triples of a type relation that are looked at.
@@ -700,6 +703,14 @@ impl Schema {
         meant(&self.classes_by_sense, lang.wording.of_said(stem))
     }
 
+    /// Classes of a word that ends with this one: `artwork` for *work*.
+    pub(super) fn classes_ending(&self, stem: &str) -> Vec<ClassIx> {
+        let is_one = |class: &Class| matches!(&class.stems[..], [one] if is_end_of(stem, one));
+        let all = (0..).zip(self.classes.iter().take(ENDINGS));
+        let found = all.filter(|(_, class)| class.instances > 0 && is_one(class));
+        found.map(|(ix, _)| ix).collect()
+    }
+
     /// Classes whose label has this stem, or a word for the same thing.
     pub(super) fn classes_with(&self, stem: &str, lang: &Lang) -> Vec<ClassIx> {
         gathered(&self.classes_by_stem, &self.classes_by_group, stem, lang)
@@ -742,6 +753,11 @@ impl Schema {
             .filter(|(_, share)| *share >= 0.05)
             .map(|(c, _)| *c)
     }
+}
+
+/// Whether a word is the end of a longer one, and means much the same: `work` of `artwork`.
+pub(super) fn is_end_of(end: &str, word: &str) -> bool {
+    end.len() >= LEAST_END && word.len() >= end.len() + 2 && word.ends_with(end)
 }
 
 fn meant<T: Copy + Ord>(by_sense: &HashMap<Sense, Vec<T>>, senses: &[Sense]) -> Vec<T> {

@@ -106,6 +106,27 @@ impl Words {
         {
             first.is_silent = false;
         }
+        // `which two stations`, but not `which two are the longest`
+        let ranks = |p: &Phrase| matches!(p.op, Op::Best(..) | Op::Extreme(_) | Op::Order(_));
+        if let [first, second, _, ..] = &mut words.all[..]
+            && lang.picks(&first.lower)
+            && lang.number(&second.lower).is_some()
+            && !second.lower.starts_with(|c: char| c.is_ascii_digit())
+            && !phrases.iter().any(ranks)
+        {
+            second.is_silent = true;
+        }
+        // `has been with us the longest`: since when
+        if let Some(last) = phrases.iter_mut().find(|p| p.to == words.all.len())
+            && matches!(last.op, Op::Best(true, _))
+            && words.all[..last.from].iter().any(|w| w.lower == "been")
+            && let Some(&(_, since)) = lang
+                .operators(&["been", "the", &words.all[last.to - 1].lower])
+                .iter()
+                .find(|(length, _)| *length == 3)
+        {
+            last.op = since;
+        }
         // `may 2021` is a month
         for at in 1..words.all.len() {
             let is_year = |w: &Word| w.lower.len() == 4 && number_of(&w.lower).is_some();
@@ -221,6 +242,11 @@ impl Words {
     }
 }
 
+/// Whether a stroke after a unit is part of one: `km/h`.
+fn is_rate(before: &str, after: Option<char>) -> bool {
+    matches!(before, "km" | "m" | "mi") && matches!(after, Some('h' | 's'))
+}
+
 /// Words as byte ranges: letters, digits and what belongs inside (`1,000`, `3.5`, `don't`); a
 /// possessive `'s` is a word.
 fn spans(text: &str) -> Vec<(usize, usize)> {
@@ -236,6 +262,8 @@ fn spans(text: &str) -> Vec<(usize, usize)> {
             && !chars.get(i + 2).is_some_and(|x| x.1.is_alphanumeric());
         let inside = match c {
             ',' | '.' | ':' => digits,
+            // `km/h`
+            '/' => start.is_some_and(|from| is_rate(&text[from..at], next)),
             '\'' | '’' => !possessive && next.is_some_and(char::is_alphabetic) && start.is_some(),
             c => c.is_alphanumeric() || ('\u{300}'..='\u{36f}').contains(&c),
         };

@@ -15,11 +15,17 @@ use crate::error::Result;
 /// Ways from a set that such a noun may name the end of.
 const WAYS: usize = 12;
 
-/// Whether a part may be by chance: a relation that is near, or a name in small letters.
+/// Whether a feature speaks of a part.
+pub(super) fn says(anchor: &Anchor, feature: F) -> bool {
+    anchor.own.iter().any(|(f, v)| *f == feature && *v > 0.0)
+}
+
+/// Whether a part may be by chance: a relation or class that is near, or a name in small letters.
 pub(super) fn is_doubtful(anchor: &Anchor) -> bool {
-    let has = |feature| anchor.own.iter().any(|(f, v)| *f == feature && *v > 0.0);
+    let has = |feature| says(anchor, feature);
     has(F::relation_soft)
         || has(F::relation_said)
+        || has(F::class_soft)
         || has(F::name_lower) && anchor.slots.1 - anchor.slots.0 == 1
 }
 
@@ -41,12 +47,15 @@ impl Search<'_> {
             {
                 continue;
             }
+            // what it usually means comes first
+            let grouped = found.iter().filter(here).any(|a| says(a, F::class_soft));
+            let unnamed = if grouped { 2.0 } else { 1.0 };
             let node = self.arena.add(Node::Whatever(slot as u8))?;
             found.push(Anchor {
                 slots: (slot, slot + 1),
                 words: (at, at + 1),
                 cat: Cat::set(node),
-                own: vec![(F::unnamed, 1.0)],
+                own: vec![(F::unnamed, unnamed)],
             });
         }
         Ok(())
@@ -135,6 +144,11 @@ impl Search<'_> {
                 let filtered = self.arena.filtered(of, by.clone(), *is, *n)?;
                 made.push((Cat::set(filtered), Vec::new()));
             }
+            Cat::FilterRange(by, low, high) if open.is_none() => {
+                let of = self.measured_by(by)?;
+                let within = self.between(of, by, *low, *high)?;
+                made.push((Cat::set(within), Vec::new()));
+            }
             _ => {}
         }
         Ok(())
@@ -204,7 +218,7 @@ impl Search<'_> {
     }
 
     /// The cosine of the word at a place with each relation.
-    fn cosines(&mut self, at: usize) -> Result<Rc<[f32]>> {
+    pub(super) fn cosines(&mut self, at: usize) -> Result<Rc<[f32]>> {
         if let Some(known) = self.known_cosines.get(&at) {
             return Ok(Rc::clone(known));
         }

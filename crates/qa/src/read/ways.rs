@@ -1,5 +1,6 @@
 //! What has to do with what, though no word says by which relation.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use hashbrown::HashSet;
@@ -26,7 +27,24 @@ const LOOKED_AROUND: usize = 16;
 /// A direct way that a smaller share of the things has is no reason not to look for longer ones.
 const USUAL: f32 = 0.02;
 
+/// A class that a way leads to, its steps, and how often the rarest of them is taken.
+type Way = (ClassIx, Vec<Step>, u32);
+
 impl Search<'_> {
+    /// Whether a quarter of a set or more are things of a group, where things have no classes; true
+    /// where neither is a group, or one is more than can be told.
+    fn is_partly_within(&mut self, a: Id, b: Id) -> Result<bool> {
+        let (set, group) = match (self.arena.node(a), self.arena.node(b)) {
+            _ if !self.schema.is_untyped => return Ok(true),
+            (Node::Side(..), Node::Side(..)) => return Ok(true),
+            (Node::Side(..), _) => (b, a),
+            (_, Node::Side(..)) => (a, b),
+            _ => return Ok(true),
+        };
+        let within = self.within(set, group)?;
+        Ok(within.is_none_or(|(shared, all)| shared * 4 >= all))
+    }
+
     /// The sets that a set may be restricted to by another: it itself where both are of one
     /// class, or what an unspoken way leads to from it.
     pub(super) fn restrictions(
@@ -50,7 +68,8 @@ impl Search<'_> {
             (Node::Join(step, _), Node::Side(r, tails)) => *step == (*r, *tails),
             _ => false,
         };
-        if is_thing && shares && !both_classes && open.is_none() && head != other && !says_again {
+        let is_and = is_thing && shares && !both_classes && open.is_none() && head != other;
+        if is_and && !says_again && self.is_partly_within(other, head)? {
             found.push((other, vec![(F::and, 1.0)]));
         }
         if let Node::Side(relation, true) = *self.arena.node(head) {
@@ -117,17 +136,46 @@ impl Search<'_> {
         sum / way.len().max(1) as f32
     }
 
-    /// Where nothing has a class: the steps from a name that lead to some of a set.
+    /// Where nothing has a class: the steps from a name that lead to some of a set; to a group of
+    /// things also several steps, where one does not.
     fn ways_between(&mut self, head: Id, other: Id, found: &mut Weighed) -> Result<()> {
-        for &(step, rarity) in self.ways_from(other)?.iter() {
-            let join = self.arena.add(Node::Join(step, other))?;
-            let both = self.arena.add(Node::And(head, join))?;
-            if let Meaning::Set(kept) = self.arena.meaning(both)?
-                && !kept.is_empty()
-            {
-                let fits = (F::bridge_fits, self.step_fits(step));
-                found.push((join, vec![(F::bridge, 1.0), (F::bridge_rare, rarity), fits]));
+        let longest = match self.arena.node(head) {
+            Node::Side(..) => REACH,
+            _ => 1,
+        };
+        let mut ways: Vec<(Vec<Step>, Id, f32)> = vec![(Vec::new(), other, 0.0)];
+        for _ in 0..longest {
+            let (mut next, before) = (Vec::new(), found.len());
+            for (path, from, rare) in ways {
+                for &(step, rarity) in self.ways_from(from)?.iter() {
+                    // not straight back
+                    if path.last() == Some(&(step.0, !step.1)) {
+                        continue;
+                    }
+                    let join = self.arena.add(Node::Join(step, from))?;
+                    let both = self.arena.add(Node::And(head, join))?;
+                    let mut path = path.clone();
+                    path.push(step);
+                    match self.arena.meaning(both)? {
+                        Meaning::Set(kept) if !kept.is_empty() => {
+                            let own = vec![
+                                (F::bridge, 1.0),
+                                (F::bridge_hop, path.len() as f32 - 1.0),
+                                (F::bridge_rare, rare + rarity),
+                                (F::bridge_fits, self.way_fits(&path)),
+                            ];
+                            found.push((join, own));
+                        }
+                        _ => next.push((path, join, rare + rarity)),
+                    }
+                }
             }
+            if found.len() > before {
+                break;
+            }
+            next.sort_by(|a, b| a.2.total_cmp(&b.2));
+            next.truncate(BRIDGES);
+            ways = next;
         }
         Ok(())
     }
@@ -140,9 +188,16 @@ impl Search<'_> {
         }
         let mut counted: Vec<(Vec<Step>, f32)> = Vec::new();
         if !types.is_empty() {
-            if let Node::Ents(all) = self.arena.node(from).clone()
-                && all.len() <= 4
-            {
+            let named = |node: Id| match self.arena.node(node) {
+                Node::Ents(all) => Some(all.to_vec()),
+                _ => None,
+            };
+            // `players who are Nigerian or Portuguese`
+            let all = match *self.arena.node(from) {
+                Node::Or(a, b) => named(a).zip(named(b)).map(|(a, b)| [a, b].concat()),
+                _ => named(from),
+            };
+            if let Some(all) = all.filter(|all| all.len() <= 4) {
                 counted = self.around(&all, types)?;
             } else {
                 let others = self.arena.types(from);
@@ -162,7 +217,8 @@ impl Search<'_> {
             let things = classes.max().unwrap_or(0) as f32;
             let most = counted.iter().map(|c| c.1).fold(0.0, f32::max);
             if most < USUAL * things && !self.schema.is_untyped {
-                counted.extend(self.longer_ways(types, &self.arena.types(from)));
+                let starts = self.starts(from)?;
+                counted.extend(self.longer_ways(types, starts));
             }
         }
         counted.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
@@ -307,33 +363,60 @@ impl Search<'_> {
         most
     }
 
-    /// Ways of two relations, or of three where there are none.
-    pub(super) fn longer_ways(&self, types: &[ClassIx], from: &[ClassIx]) -> Vec<(Vec<Step>, f32)> {
-        let start = (RelationId(0), true);
-        let mut ways: Vec<(ClassIx, [Step; 3], u32)> =
-            from.iter().map(|&c| (c, [start; 3], u32::MAX)).collect();
-        for length in 1..=3 {
-            let mut next = Vec::new();
-            for &(class, path, count) in &ways {
-                for &(to, step, n) in self.schema.next_to(class).iter().take(NEXT) {
-                    // not straight back
-                    if length > 1 && path[length - 2] == (step.0, !step.1) {
-                        continue;
+    /// Where ways from a set begin: its classes, or where it has none, as values have not, those of
+    /// the things that have it.
+    fn starts(&mut self, from: Id) -> Result<Vec<Way>> {
+        let types = self.arena.types(from);
+        if !types.is_empty() {
+            let of_class = |class: &ClassIx| (*class, Vec::new(), u32::MAX);
+            return Ok(types.iter().map(of_class).collect());
+        }
+        let Some(all) = self.arena.members(from)?.filter(|all| all.len() <= 4) else {
+            return Ok(Vec::new());
+        };
+        let mut counts: BTreeMap<(ClassIx, RelationId), u32> = BTreeMap::new();
+        for &entity in all.iter() {
+            for (relation, _, run) in Runs::of(self.graph, entity, false)?.each() {
+                if self.schema.relation(relation).is_silent {
+                    continue;
+                }
+                for edge in run.iter().take(LOOKED_AROUND) {
+                    for class in self.schema.types_of(self.graph, edge.entity)? {
+                        *counts.entry((class, relation)).or_insert(0) += 1;
                     }
-                    let mut path = path;
-                    path[length - 1] = step;
-                    next.push((to, path, count.min(n)));
                 }
             }
-            let order = |w: &(ClassIx, [Step; 3], u32)| (std::cmp::Reverse(w.2), w.1, w.0);
+        }
+        let way = |((class, relation), count)| (class, vec![(relation, false)], count);
+        Ok(counts.into_iter().map(way).collect())
+    }
+
+    /// Ways of two relations, or of three where there are none.
+    fn longer_ways(&self, types: &[ClassIx], starts: Vec<Way>) -> Vec<(Vec<Step>, f32)> {
+        let begun = starts.first().map_or(0, |(_, path, _)| path.len());
+        let mut ways = starts;
+        for length in begun + 1..=3 {
+            let mut next: Vec<Way> = Vec::new();
+            for (class, path, count) in &ways {
+                for &(to, step, n) in self.schema.next_to(*class).iter().take(NEXT) {
+                    // not straight back
+                    if path.last() == Some(&(step.0, !step.1)) {
+                        continue;
+                    }
+                    let mut path = path.clone();
+                    path.push(step);
+                    next.push((to, path, n.min(*count)));
+                }
+            }
+            let order = |a: &Way, b: &Way| b.2.cmp(&a.2).then((&a.1, a.0).cmp(&(&b.1, b.0)));
             if next.len() > WAYS_ON {
-                next.select_nth_unstable_by_key(WAYS_ON, order);
+                next.select_nth_unstable_by(WAYS_ON, order);
                 next.truncate(WAYS_ON);
             }
-            next.sort_unstable_by_key(order);
+            next.sort_unstable_by(order);
             let arrived = next.iter().filter(|w| length > 1 && types.contains(&w.0));
             let arrived: Vec<(Vec<Step>, f32)> = arrived
-                .map(|(_, path, count)| (path[..length].to_vec(), *count as f32))
+                .map(|(_, path, count)| (path.clone(), *count as f32))
                 .collect();
             if !arrived.is_empty() {
                 return arrived;

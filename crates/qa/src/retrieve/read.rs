@@ -31,6 +31,8 @@ use crate::read::{Following, Known, LearnedPhrases, Proposal, Weights, by_relati
 const SHARPNESS: f32 = 1.0;
 /// Scores that tell how sure an answer is: beyond these, they tell how long the question is.
 const SCORES: (f32, f32) = (-3.0, 12.0);
+/// A reading that fits the words so well needs no noun that speaks for it.
+const FITS: f32 = 9.0;
 /// Readings that are offered besides the best.
 const ALTERNATIVES: usize = 4;
 /// Relations of a topic that are named where a word fits none of them.
@@ -342,14 +344,18 @@ impl Retriever for Read {
         scored.within = within;
         scored.unused = chosen.passed_over.clone();
         let yes = |is: bool| f32::from(u8::from(is));
-        // where things have classes, words that do not fit leave less to choose from
-        let score = chosen.score.clamp(SCORES.0, SCORES.1) * yes(known.is_untyped());
-        let few = known.fewness() * yes(known.is_untyped());
+        // where a noun says what things are, words that do not fit leave less to choose from
+        let score = chosen.score.clamp(SCORES.0, SCORES.1);
+        let is_grouped = known.is_untyped() && chosen.is_grouped() && score < FITS;
+        let is_untyped = known.is_untyped() && !is_grouped;
+        let score = score * yes(is_untyped);
+        let few = known.fewness() * yes(is_untyped);
         scored.signals = vec![
             ("score", score),
             ("matched", yes(chosen.is_matched())),
             ("against", chosen.against()),
-            ("untyped", yes(known.is_untyped())),
+            ("untyped", yes(is_untyped)),
+            ("grouped", yes(is_grouped)),
             ("few", few),
             ("matched_few", few * yes(chosen.is_matched())),
             (

@@ -1,6 +1,7 @@
 //! What closed-class words mean, from a language file, and which words people say for which, from
 //! a list.
 
+mod kinds;
 mod wording;
 
 use std::sync::OnceLock;
@@ -8,8 +9,10 @@ use std::sync::OnceLock;
 use hashbrown::{HashMap, HashSet};
 use serde::Deserialize;
 
+use self::kinds::KindList;
+pub(super) use self::kinds::Profile;
 pub(super) use self::wording::Sense;
-use self::wording::Wording;
+use self::wording::{Wording, phrases_of};
 use crate::logic::{Aggregate, Comparison};
 use crate::words::stem;
 
@@ -41,6 +44,7 @@ struct File {
     yes: HashSet<String>,
     no: HashSet<String>,
     generic: HashSet<String>,
+    scopes: HashSet<String>,
     whose: HashSet<String>,
     unlike: Vec<String>,
     century: HashSet<String>,
@@ -87,6 +91,7 @@ struct File {
     compare: Compares,
     units: Vec<Units>,
     rate: HashSet<String>,
+    begins: HashSet<String>,
     single: HashSet<String>,
     half: HashSet<String>,
     plus: HashSet<String>,
@@ -329,6 +334,8 @@ pub(super) struct Lang {
     no: HashSet<String>,
     /// Nouns for whatever there is: `items`.
     pub(super) generic: HashSet<String>,
+    /// Nouns for all that a graph holds.
+    pub(super) scopes: HashSet<String>,
     pub(super) whose: HashSet<String>,
     /// How words begin that say that something is not so: `unsold`.
     pub(super) unlike: Vec<String>,
@@ -356,6 +363,8 @@ pub(super) struct Lang {
     groups: HashMap<String, Vec<u16>>,
     /// What people say for the words of labels.
     pub(super) wording: Wording,
+    /// What things that are called by a noun have.
+    pub(super) things: KindList,
     /// The steps that one word means, by its stem.
     chains: HashMap<String, Vec<String>>,
     /// Stems of relations that say the same the other way round.
@@ -367,6 +376,7 @@ pub(super) struct Lang {
     /// Stems of what each kind of units measures.
     unit_measures: Vec<HashSet<String>>,
     rate: HashSet<String>,
+    begins: HashSet<String>,
     single: HashSet<String>,
     half: HashSet<String>,
     plus: HashSet<String>,
@@ -432,6 +442,7 @@ impl Lang {
             yes: file.yes,
             no: file.no,
             generic: file.generic,
+            scopes: file.scopes,
             whose: file.whose,
             unlike: file.unlike,
             century: file.century,
@@ -454,6 +465,7 @@ impl Lang {
             timed: Vec::new(),
             groups: HashMap::new(),
             wording: Wording::read(include_str!("en.words.tsv")),
+            things: KindList::read(include_str!("en.kinds.tsv")),
             chains: HashMap::new(),
             inverse: (file.inverse.iter())
                 .map(|(a, b)| (stem(a).into_owned(), stem(b).into_owned()))
@@ -463,6 +475,7 @@ impl Lang {
             said_units: HashMap::new(),
             unit_measures: Vec::new(),
             rate: file.rate,
+            begins: file.begins,
             single: file.single,
             half: file.half,
             plus: file.plus,
@@ -633,6 +646,19 @@ impl Lang {
     }
 
     /// Whether a word is what a verb makes of a noun before it: `films directed by`.
+    /// Whether only people have a relation of this label, or are led to by one.
+    pub(super) fn only_people_have(&self, label: &[String], is_had: bool) -> bool {
+        let all = match is_had {
+            true => &self.people.have,
+            false => &self.people.led_to_by,
+        };
+        let is_whole = |one: &HashSet<String>| {
+            one.len() == label.len() && label.iter().all(|word| one.contains(word))
+        };
+        all.iter().any(is_whole)
+    }
+
+    /// Whether a word is a participle.
     pub(super) fn is_participle(&self, word: &str) -> bool {
         let ends = |end: &String| word.len() > end.len() + 2 && word.ends_with(end.as_str());
         self.participle_ends.iter().any(ends) || self.participles.contains(word)
@@ -715,6 +741,11 @@ impl Lang {
     pub(super) fn is_measured_in(&self, stem: &str, unit: Unit) -> bool {
         let of = self.unit_measures.get(usize::from(unit.kind));
         of.is_some_and(|measures| measures.contains(stem))
+    }
+
+    /// Whether a word says where a year begins: `start`.
+    pub(super) fn is_begin(&self, word: &str) -> bool {
+        self.begins.contains(word)
     }
 
     /// Whether a word makes a rate of a unit after it: `per kg`.
