@@ -21,6 +21,8 @@ pub(crate) const NAME: u8 = b'n';
 
 /// Namespace of the XML Schema datatypes, written `#` in keys.
 pub(crate) const XSD: &str = "http://www.w3.org/2001/XMLSchema#";
+/// The predicate that joins a thing to its class.
+pub(crate) const RDF_TYPE: &str = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type";
 const XSD_STRING: &str = "http://www.w3.org/2001/XMLSchema#string";
 
 /// Keys of head, relation and tail.

@@ -38,7 +38,7 @@ pub use changes::log::{Action, LogCut};
 pub use changes::repair::{DamagedFile, LogReport, LostRecord, RepairReport, repair};
 pub use endpoint::{
     Around, Deferred, Engine, LabelReport, Method, RelationSummary, Search, Service, ServiceConfig,
-    ServiceLimits, Summary, Trust, Trusted, TrustedServices, index_labels,
+    ServiceLimits, SideSummary, Summary, Trust, Trusted, TrustedServices, index_labels,
 };
 pub use error::{Error, Result};
 pub use expand::{Cut, CutHub, Expanded, Expander, Expansion, expand};

@@ -15,7 +15,7 @@ use wherefore_graph::{Action, ChangeSet, Format, Input, LoadOptions, TableOption
 
 use crate::arrays::{Arrays, all, near, of_all, of_near};
 use crate::errors::{misused, raised};
-use crate::terms::{Matches, Pattern, matching};
+use crate::terms::{Matches, Pattern, Shared, matching};
 use crate::{interpreted, many};
 
 /// Bytes that a SPARQL query may allocate.
@@ -31,8 +31,6 @@ type How = (
 
 /// What is said of a question: topics, number of the reading, precision, coverage.
 type Said = (Vec<String>, usize, Option<f32>, Option<f32>);
-
-pub(crate) type Shared = Arc<dyn wherefore_graph::Graph>;
 
 /// A graph folder, a built-in graph or a service.
 #[pyclass(frozen, module = "wherefore._wherefore")]

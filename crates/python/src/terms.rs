@@ -1,10 +1,15 @@
 //! Triples as RDF terms, for `rdflib`.
 
+use std::sync::Arc;
+
 use pyo3::prelude::*;
 use wherefore_graph::sparql::{iri_name, name_iri};
 use wherefore_graph::{
     Adjacency, Edge, Graph, Literal, LiteralKind, Store, Term, Triple, edges_by_relation,
 };
+
+/// A graph that answers and triples hold on to.
+pub(crate) type Shared = Arc<dyn Graph>;
 
 /// A term: `iri`, `blank` or `literal`, its text, and a literal's language and datatype.
 pub(crate) type TermParts = (String, String, Option<String>, Option<String>);
@@ -112,7 +117,7 @@ pub(crate) fn matching(store: &Store, pattern: Pattern) -> anyhow::Result<Vec<Tr
 /// Triples that become terms a few at a time.
 #[pyclass(module = "wherefore._wherefore")]
 pub(crate) struct Matches {
-    pub(crate) graph: crate::graph::Shared,
+    pub(crate) graph: Shared,
     pub(crate) triples: std::vec::IntoIter<Triple>,
 }
 

@@ -8,9 +8,7 @@ use wherefore_model::{Embeddings, Encoder};
 
 use crate::error::Result;
 use crate::per_graph::PerGraph;
-use crate::retrieve::relation_vectors;
-
-pub(crate) use wherefore_model::vector::dot;
+use crate::retrieve::vectors::relation_vectors;
 
 /// An encoder with the relations of the graph at hand.
 #[derive(Clone)]
@@ -62,13 +60,5 @@ mod tests {
         assert_eq!(rows.len(), graph.relation_bound());
         let words = opened(&graph.relation_label(RelationId(0)).unwrap());
         assert_eq!(rows.row(0), encoder.encode(&[&words]).unwrap().row(0));
-    }
-
-    #[test]
-    fn dot_is_the_sum_of_products() {
-        let a: Vec<f32> = (0..19).map(|i| i as f32).collect();
-        // Σ i² for i < 19 = 18·19·37 / 6
-        assert_eq!(dot(&a, &a), 2109.0);
-        assert_eq!(dot(&[], &[]), 0.0);
     }
 }

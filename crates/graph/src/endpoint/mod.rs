@@ -39,7 +39,7 @@ pub use config::{Method, Search, ServiceConfig, ServiceLimits};
 pub use deferred::Deferred;
 pub use engine::Engine;
 pub use index::{LabelReport, index_labels};
-pub use summary::{Around, RelationSummary, Summary};
+pub use summary::{Around, RelationSummary, SideSummary, Summary};
 pub use trust::{Trust, Trusted, TrustedServices};
 
 use crate::error::{Error, Result};

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::{Service, lock};
 use crate::error::{Error, Result};
 use crate::file::atomic_write;
-use crate::graph::{EntityId, RelationId, Term};
+use crate::graph::{EntityId, Graph, RelationId, Term};
 use crate::key;
 
 /// Triples per relation whose tails are sampled (guess).
@@ -28,6 +28,11 @@ const CLASSES_READ: usize = 200;
 const THINGS_OF: u64 = 40;
 /// Classes that are listed (guess).
 const MAX_CLASSES: usize = 20_000;
+/// Relations of a graph without classes whose sides are looked at; with more, none is (guess).
+const SIDES_OF: usize = 300;
+/// Triples per relation whose heads and tails count, and how many of these are sampled, as in a store.
+const SIDE_TRIPLES: usize = 4000;
+const SIDE_THINGS: usize = 64;
 /// Maximum bytes of the summary file.
 const LONGEST_FILE: u64 = 64 << 20;
 /// The file beside a label index.
@@ -72,6 +77,21 @@ pub struct RelationSummary {
     pub tails: Vec<String>,
     /// Classes of head and tail, by their IRIs, with how many of the first triples join such.
     pub joined: Vec<ClassPair>,
+    /// Where things have no classes: what the heads have in common, and the tails.
+    #[serde(default)]
+    pub sides: Option<[SideSummary; 2]>,
+}
+
+/// What things on one side of a relation have in common.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SideSummary {
+    /// How many things there are among the first triples.
+    pub things: usize,
+    /// Relations of some of them by their IRIs, whether they are heads of it, and the share that has it.
+    pub steps: Vec<(String, bool, f32)>,
+    /// The names of these.
+    pub names: Vec<String>,
 }
 
 /// Classes of head and tail, where these have some, and a number of triples.
@@ -80,6 +100,21 @@ type ClassPair = (Option<String>, Option<String>, u64);
 impl Summary {
     /// Triples of a relation whose classes are looked at.
     pub const LOOKED_AT: usize = 2000;
+
+    /// Whether most things have a class: the heads of the triples that were looked at.
+    pub fn has_classes(&self) -> bool {
+        let (mut typed, mut all) = (0u64, 0u64);
+        for (head, _, triples) in self.joined() {
+            all = all.saturating_add(*triples);
+            typed = typed.saturating_add(if head.is_some() { *triples } else { 0 });
+        }
+        typed > all / 2
+    }
+
+    /// Classes of head and tail, of every relation.
+    pub fn joined(&self) -> impl Iterator<Item = &ClassPair> {
+        self.relations.values().flat_map(|of| &of.joined)
+    }
 }
 
 impl Service {
@@ -144,6 +179,7 @@ impl Service {
                     true => Vec::new(),
                     false => self.joined_classes(iri, &types, missed)?,
                 },
+                sides: None,
             };
             lock(&found).insert(iri.clone(), summary);
             Ok(())
@@ -170,11 +206,89 @@ impl Service {
             Ok(())
         })?;
         let around = std::mem::take(&mut *lock(&found));
-        Ok(Summary {
+        let mut summary = Summary {
             classes,
             relations,
             around,
             ..Summary::default()
+        };
+        if !summary.has_classes() && summarised.len() <= SIDES_OF {
+            self.add_sides(&summarised, &mut summary, missed)?;
+        }
+        Ok(summary)
+    }
+
+    fn add_sides(
+        &self,
+        relations: &[usize],
+        summary: &mut Summary,
+        missed: &AtomicBool,
+    ) -> Result<()> {
+        let found = Mutex::new(Vec::new());
+        self.each_task(relations, |&id| {
+            let iri = &self.relations.iris[id];
+            let sides = [
+                self.side(iri, true, missed)?,
+                self.side(iri, false, missed)?,
+            ];
+            lock(&found).push((iri, sides));
+            Ok(())
+        })?;
+        for (iri, sides) in std::mem::take(&mut *lock(&found)) {
+            summary.relations.entry(iri.clone()).or_default().sides = Some(sides);
+        }
+        Ok(())
+    }
+
+    /// What the heads of a relation have in common, or its tails.
+    fn side(&self, relation: &str, heads: bool, missed: &AtomicBool) -> Result<SideSummary> {
+        let pattern = match heads {
+            true => format!("?x <{relation}> ?y"),
+            false => format!("?y <{relation}> ?x"),
+        };
+        let query = format!(
+            "SELECT DISTINCT ?x WHERE {{ \
+             {{ SELECT ?x WHERE {{ {pattern} FILTER(isIRI(?x)) }} LIMIT {SIDE_TRIPLES} }} }}"
+        );
+        let mut things: Vec<String> = Vec::new();
+        for mut row in self.replied(&query, SIDE_TRIPLES, missed)? {
+            if let Some(Some(oxrdf::Term::NamedNode(node))) = row.pop() {
+                things.push(node.into_string());
+            }
+        }
+        things.sort_unstable();
+        let stride = things.len().div_ceil(SIDE_THINGS).max(1);
+        let some: Vec<&String> = things.iter().step_by(stride).collect();
+        if some.is_empty() {
+            return Ok(SideSummary::default());
+        }
+        let values: String = some.iter().map(|iri| format!("<{iri}> ")).collect();
+        let mut steps = Vec::new();
+        for (forward, pattern) in [(true, "?s ?p ?o"), (false, "?o ?p ?s")] {
+            let query = format!(
+                "SELECT ?p (COUNT(DISTINCT ?s) AS ?n) WHERE {{ VALUES ?s {{ {values}}} {pattern} {} }} \
+                 GROUP BY ?p",
+                self.seen("?o"),
+            );
+            let rows = self.counted(&query, self.relations.iris.len().max(1), missed)?;
+            let share = |n: u64| n as f32 / some.len() as f32;
+            steps.extend(each(rows).map(|(iri, n)| (iri, forward, share(n))));
+        }
+        let ids: Vec<EntityId> = (some.iter())
+            .map(|iri| self.entity_iri(iri))
+            .collect::<Result<_>>()?;
+        let names = match self.fetch_all(&[], &ids) {
+            Err(error) if gave_up(&error, missed) => Vec::new(),
+            fetched => {
+                fetched?;
+                let name = |&id: &EntityId| self.entity_label(id).map(|label| label.into_owned());
+                ids.iter().map(name).collect::<Result<_>>()?
+            }
+        };
+        Ok(SideSummary {
+            things: things.len(),
+            steps,
+            names,
         })
     }
 
@@ -265,28 +379,24 @@ impl Service {
         Ok(tails.map(ToString::to_string).collect())
     }
 
-    /// Rows whose last column is a number and whose others are IRIs or nothing. A service that
-    /// says that it was asked for too much, or does not answer in time, has none.
+    /// The rows of a query; none of one that is too much for the service, or not answered in time.
+    fn replied(
+        &self,
+        query: &str,
+        limit: usize,
+        missed: &AtomicBool,
+    ) -> Result<Vec<Vec<Option<oxrdf::Term>>>> {
+        match self.client.select(query, limit) {
+            Err(error) if gave_up(&error, missed) => Ok(Vec::new()),
+            reply => Ok(reply?.rows),
+        }
+    }
+
+    /// Rows whose last column is a number and whose others are IRIs or nothing.
     fn counted(&self, query: &str, limit: usize, missed: &AtomicBool) -> Result<Vec<CountRow>> {
-        let reply = match self.client.select(query, limit) {
-            // silent or busy: another time it may say
-            Err(
-                Error::ServiceUnreachable { .. }
-                | Error::ServiceRefused {
-                    status: 408 | 429 | 502..=504,
-                    ..
-                },
-            ) => {
-                missed.store(true, Ordering::Relaxed);
-                return Ok(Vec::new());
-            }
-            Err(Error::ServiceRefused { status: 500.., .. } | Error::ServiceGaveUp { .. }) => {
-                return Ok(Vec::new());
-            }
-            reply => reply?,
-        };
-        let mut rows = Vec::with_capacity(reply.rows.len());
-        for mut row in reply.rows {
+        let replied = self.replied(query, limit, missed)?;
+        let mut rows = Vec::with_capacity(replied.len());
+        for mut row in replied {
             let Some(Some(oxrdf::Term::Literal(n))) = row.pop() else {
                 // a group of nothing
                 continue;
@@ -301,6 +411,23 @@ impl Service {
             rows.push((row.into_iter().map(iri).collect(), n));
         }
         Ok(rows)
+    }
+}
+
+/// Whether a service was asked for too much or did not answer; `missed` says that it may another time.
+fn gave_up(error: &Error, missed: &AtomicBool) -> bool {
+    match error {
+        // silent or busy
+        Error::ServiceUnreachable { .. }
+        | Error::ServiceRefused {
+            status: 408 | 429 | 502..=504,
+            ..
+        } => {
+            missed.store(true, Ordering::Relaxed);
+            true
+        }
+        Error::ServiceRefused { status: 500.., .. } | Error::ServiceGaveUp { .. } => true,
+        _ => false,
     }
 }
 

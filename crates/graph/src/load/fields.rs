@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::str::FromStr;
 
 use super::csv;
-use super::source::Format;
+use super::format::Format;
 use crate::key::{self, LiteralKindRef, XSD};
 
 /// What the three columns of a triple hold.

@@ -11,6 +11,7 @@ mod bounds;
 pub(crate) mod chunk;
 mod csv;
 pub(crate) mod fields;
+mod format;
 mod json;
 pub(crate) mod naming;
 mod options;
@@ -38,9 +39,10 @@ use crate::manifest::{Counts, FORMAT, Manifest};
 use crate::shape::Shape;
 use crate::sums::Sums;
 
+pub use format::Format;
 pub use options::{LEAST_MEMORY, LoadOptions, LoadProgress, LoadStep};
 pub use read::Mistake;
-pub use source::{Format, Input};
+pub use source::Input;
 pub use table::TableOptions;
 pub use wide::Wide;
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::source::Format;
+use super::format::Format;
 use super::table::TableOptions;
 
 /// Options of a load.

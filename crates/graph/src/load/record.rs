@@ -2,8 +2,8 @@
 
 use super::blocks::Block;
 use super::csv;
+use super::format::Format;
 use super::rdf;
-use super::source::Format;
 use super::table::{self, Layout, RecordKind};
 use crate::key::TripleKeys;
 

@@ -7,7 +7,7 @@
 use serde_json::Value;
 
 use super::fields::{PARTS, fields, push_field};
-use super::source::Format;
+use super::format::Format;
 use super::wide::Wide;
 use crate::key::{self, LiteralKindRef, TripleKeys, XSD};
 

@@ -17,10 +17,9 @@ use serde_json::{Map, Number, Value};
 
 use super::csv;
 use super::fields::{entity_key, fields, is_value, push_field};
-use super::source::Format;
+use super::format::Format;
 use crate::key::{self, LiteralKindRef, TripleKeys, XSD};
 
-pub(super) const RDF_TYPE: &str = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type";
 /// Columns that say what a row is: then no class is needed.
 const TYPE_COLUMNS: [&str; 4] = ["type", "instance of", "instance_of", "is_a"];
 
@@ -308,7 +307,7 @@ impl RowTriples {
         })?;
         if let Some(class) = class {
             let mut relation = Vec::new();
-            key::push_iri(&mut relation, RDF_TYPE);
+            key::push_iri(&mut relation, key::RDF_TYPE);
             self.values.push((relation, class.clone()));
         }
         Ok(())

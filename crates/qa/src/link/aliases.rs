@@ -16,7 +16,7 @@ use std::path::Path;
 use wherefore_graph::names::normalise;
 use wherefore_graph::{EntityId, Graph};
 
-use super::names::surely_named;
+use super::topics::surely_named;
 use crate::error::{Error, Result};
 
 /// An alias file is small; this is larger than any written by hand.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use wherefore_graph::{Graph, NameMatch};
 
 use super::lexicon::Lexicon;
-use super::names::Names;
+use super::lookup::Lookup;
 use super::rank::{Found, found, partial_quality, quality};
 use super::spans::{Full, Search, Word};
 use super::{MatchKind, Mention};
@@ -36,7 +36,7 @@ pub(super) struct Reading<'a> {
     pub(super) text: &'a str,
     pub(super) words: Vec<Word>,
     pub(super) graph: &'a dyn Graph,
-    pub(super) linker: &'a Names,
+    pub(super) lookup: &'a Lookup,
 }
 
 /// Words of the question before their candidates are ranked.
@@ -50,11 +50,11 @@ struct Span {
 impl Reading<'_> {
     /// Every mention with its candidates, in no order.
     pub(super) fn mentions(&self) -> Result<Vec<Mention>> {
-        let config = &self.linker.config;
+        let config = &self.lookup.config;
         let search = Search {
             text: self.text,
             words: &self.words,
-            aliases: &self.linker.aliases,
+            aliases: &self.lookup.aliases,
             graph: self.graph,
             max_words: config.max_words,
         };
@@ -74,7 +74,7 @@ impl Reading<'_> {
         let sure = !spans.is_empty() && self.graph.entity_bound() > LARGE;
         let lexicon = match sure {
             true => None,
-            false => self.linker.lexicon(self.graph)?,
+            false => self.lookup.lexicon(self.graph)?,
         };
         let Some(lexicon) = lexicon else {
             spans.append(&mut weak);
@@ -128,7 +128,7 @@ impl Reading<'_> {
             .collect();
         for at in odd {
             let spellings = lexicon.spelt_like(&self.words[at].bare, SPELLINGS);
-            'longest: for length in (1..=self.linker.config.max_words.min(self.words.len())).rev() {
+            'longest: for length in (1..=self.lookup.config.max_words.min(self.words.len())).rev() {
                 let first = (at + 1).saturating_sub(length);
                 for from in first..=at.min(self.words.len() - length) {
                     let range = from..from + length;
@@ -227,7 +227,7 @@ impl Reading<'_> {
     }
 
     fn ranked(&self, spans: Vec<Span>, lexicon: Option<&Lexicon>) -> Result<Vec<Mention>> {
-        let ranker = self.linker.ranker(&self.rest(&spans), self.graph)?;
+        let ranker = self.lookup.ranker(&self.rest(&spans), self.graph)?;
         let mut mentions = Vec::with_capacity(spans.len());
         for span in spans {
             let strength = if self.is_weak(&span) {

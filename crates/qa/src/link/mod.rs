@@ -2,12 +2,14 @@
 
 mod aliases;
 mod lexicon;
+mod lookup;
 mod mentions;
 mod names;
 pub(crate) mod nationalities;
 mod rank;
 mod report;
 mod spans;
+mod topics;
 
 use serde::{Deserialize, Serialize};
 use wherefore_graph::{EntityId, Graph};
@@ -16,7 +18,8 @@ use crate::error::Result;
 use crate::question::Question;
 
 pub(crate) use lexicon::edits;
-pub use names::{Names, NamesConfig};
+pub use lookup::NamesConfig;
+pub use names::Names;
 pub use report::{CandidateReport, LinkingReport, MentionReport};
 
 /// A part of the question tied to an entity of the graph.

@@ -17,146 +17,37 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
-use std::path::PathBuf;
-use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-use wherefore_graph::names::normalise;
-use wherefore_graph::{EntityId, Graph, NameMatch};
-use wherefore_model::encode;
+use wherefore_graph::Graph;
 
-use super::aliases::Aliases;
-use super::lexicon::{Lexicon, edits};
+use super::lookup::{Lookup, NamesConfig};
 use super::mentions::Reading;
-use super::rank::{Ranker, found};
+use super::rank::found;
 use super::spans::words;
+use super::topics::{NEAR_NAMES, near, surely_named};
 use super::{Candidate, Link, Linker, MatchKind, Mention};
 use crate::at_hand::with_rows_at_hand;
-use crate::error::{Error, Result};
-use crate::per_graph::PerGraph;
+use crate::error::Result;
 use crate::question::Question;
-use crate::relations::RelationEncoder;
 use crate::words::repaired;
-
-/// Names offered when nothing is found.
-const NEAR_NAMES: usize = 3;
-
-/// In graphs with more entities they are not looked for at all.
-const MAX_LEXICON_ENTITIES: usize = 20_000_000;
 
 /// Of a mention's candidates, those are linked that score this share of its best one.
 const CLOSE: f32 = 0.9;
 
-/// Settings of [`Names`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct NamesConfig {
-    /// At most this many links are made.
-    pub max_links: usize,
-    /// The longest name that is looked for, in words.
-    pub max_words: usize,
-    /// Candidates kept for each mention.
-    pub candidates: usize,
-    /// A link is made only if its score is at least this share of the best one's.
-    pub keep: f32,
-    /// Whether parts of names and misspelt names are linked.
-    pub partial: bool,
-    /// The encoder that weighs namesakes by what is asked; empty for none.
-    pub encoder: String,
-    /// A file of words and the entities that they mean.
-    pub aliases: Option<PathBuf>,
-}
-
-impl Default for NamesConfig {
-    fn default() -> Self {
-        Self {
-            max_links: 4,
-            max_words: 16,
-            candidates: 5,
-            keep: 0.6,
-            partial: true,
-            encoder: "static".into(),
-            aliases: None,
-        }
-    }
-}
-
-impl NamesConfig {
-    fn check(&self) -> Result<()> {
-        if self.max_links == 0 || self.max_words == 0 || self.candidates == 0 {
-            return Err(Error::Config(
-                "`link.max_links`, `link.max_words` and `link.candidates` must be at least 1"
-                    .into(),
-            ));
-        }
-        if !(0.0..=1.0).contains(&self.keep) {
-            return Err(Error::Config("`link.keep` must be between 0 and 1".into()));
-        }
-        Ok(())
-    }
-}
-
 /// Links by name.
 #[derive(Debug)]
 pub struct Names {
-    pub(super) config: NamesConfig,
-    pub(super) aliases: Aliases,
-    encoder: Option<RelationEncoder>,
-    lexicon: PerGraph<Lexicon>,
-    /// Of a graph that was changed.
-    changed: PerGraph<Lexicon>,
+    lookup: Lookup,
 }
 
 impl Names {
     /// A linker with these settings; opens the encoder and reads the alias file.
     pub fn new(config: NamesConfig) -> Result<Self> {
-        config.check()?;
-        let aliases = match &config.aliases {
-            Some(path) => Aliases::read(path)?,
-            None => Aliases::default(),
-        };
-        let encoder = match config.encoder.as_str() {
-            "" => None,
-            name => Some(RelationEncoder::new(encode::open(name)?)),
-        };
-        Ok(Self {
-            config,
-            aliases,
-            encoder,
-            lexicon: PerGraph::default(),
-            changed: PerGraph::default(),
-        })
-    }
-
-    pub(super) fn lexicon(&self, graph: &dyn Graph) -> Result<Option<Arc<Lexicon>>> {
-        if !self.config.partial
-            || !graph.knows_all_names()
-            || graph.entity_bound() > MAX_LEXICON_ENTITIES
-        {
-            return Ok(None);
-        }
-        // the names of a large graph are not read again for a few that changed
-        if let Some(store) = graph.store()
-            && store.pending().is_some()
-        {
-            let files = store.files_only()?;
-            let files = self.lexicon.get(&files, |files| Lexicon::build(files))?;
-            let make = |_: &dyn Graph| Lexicon::changed(files, store);
-            return self.changed.get(graph, make).map(Some);
-        }
-        self.lexicon.get(graph, Lexicon::build).map(Some)
-    }
-
-    pub(super) fn ranker<'a>(&self, rest: &str, graph: &'a dyn Graph) -> Result<Ranker<'a>> {
-        let mut ranker = Ranker::new(graph, self.config.candidates);
-        if let Some(encoder) = &self.encoder {
-            ranker.asks(rest, encoder)?;
-        }
-        Ok(ranker)
+        Lookup::new(config).map(|lookup| Self { lookup })
     }
 
     fn topics(&self, question: &Question, graph: &dyn Graph) -> Result<Vec<Mention>> {
-        let ranker = self.ranker(&question.text, graph)?;
+        let ranker = self.lookup.ranker(&question.text, graph)?;
         let mut mentions = Vec::new();
         for name in &question.topics {
             let named = surely_named(name, graph)?;
@@ -182,7 +73,7 @@ impl Names {
                 words: words(&text),
                 text: &text,
                 graph,
-                linker: self,
+                lookup: &self.lookup,
             };
             let mut mentions = reading.mentions()?;
             if matches!(text, Cow::Owned(_)) {
@@ -211,7 +102,7 @@ impl Linker for Names {
             for (place, candidate) in mention.candidates.iter().enumerate() {
                 let close = candidate.score >= CLOSE * best(mention);
                 if candidate.how == MatchKind::Given
-                    || close && candidate.score >= self.config.keep * top
+                    || close && candidate.score >= self.lookup.config.keep * top
                 {
                     links.push((
                         place,
@@ -231,7 +122,7 @@ impl Linker for Names {
         let mut links: Vec<Link> = links.into_iter().map(|(_, link)| link).collect();
         links.retain(|link| seen.insert(link.entity));
         // a given topic is never dropped
-        links.truncate(self.config.max_links.max(question.topics.len()));
+        links.truncate(self.lookup.config.max_links.max(question.topics.len()));
         links.sort_by(|a, b| b.score.total_cmp(&a.score));
         Ok(links)
     }
@@ -252,50 +143,6 @@ fn best(mention: &Mention) -> f32 {
     mention.candidates.first().map_or(0.0, |c| c.score)
 }
 
-/// The entities with a name that the user is sure of: exactly as written, or else normalised.
-///
-/// # Errors
-/// [`Error::NoSuchTopic`], with the names that come near.
-pub(super) fn surely_named(name: &str, graph: &dyn Graph) -> Result<Vec<EntityId>> {
-    for how in [NameMatch::Exact, NameMatch::Normalised] {
-        let named = graph.entities_named(name, how)?;
-        if !named.is_empty() {
-            return Ok(named);
-        }
-    }
-    Err(Error::NoSuchTopic {
-        name: name.to_owned(),
-        near: near(name, 1, graph)?,
-    })
-}
-
-/// Names that share at least the first `least` letters with `name`, those with the fewest edits
-/// first.
-fn near(name: &str, least: usize, graph: &dyn Graph) -> Result<Vec<String>> {
-    let wanted: String = normalise(name).chars().take(64).collect();
-    let letters = wanted.chars().count();
-    // shorter and shorter beginnings: the first that anybody has
-    for length in [letters, letters / 2, 3, 1] {
-        if length < least || length > letters {
-            continue;
-        }
-        let prefix: String = wanted.chars().take(length).collect();
-        let mut found = Vec::new();
-        for entity in graph.entities_with_prefix(&prefix, 500)? {
-            let label = graph.entity_label(entity)?.into_owned();
-            let other: String = normalise(&label).chars().take(64).collect();
-            found.push((edits(&wanted, &other), label));
-        }
-        if !found.is_empty() {
-            found.sort();
-            found.dedup();
-            found.truncate(NEAR_NAMES);
-            return Ok(found.into_iter().map(|(_, label)| label).collect());
-        }
-    }
-    Ok(Vec::new())
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::{Duration, Instant};
@@ -303,6 +150,7 @@ mod tests {
     use wherefore_graph::{Adjacency, MemoryGraph, toy};
 
     use super::*;
+    use crate::error::Error;
 
     fn linker() -> Names {
         Names::new(NamesConfig::default()).unwrap()

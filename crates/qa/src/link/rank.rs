@@ -16,10 +16,11 @@ use std::sync::Arc;
 
 use wherefore_graph::{Direction, EntityId, Graph};
 use wherefore_model::Embeddings;
+use wherefore_model::vector::dot;
 
 use super::{Candidate, MatchKind};
 use crate::error::Result;
-use crate::relations::{RelationEncoder, dot};
+use crate::relations::RelationEncoder;
 
 /// a: what popularity can add.
 const POPULARITY: f32 = 0.25;

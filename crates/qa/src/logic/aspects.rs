@@ -23,13 +23,13 @@ use wherefore_model::checkpoint::{self, Checkpoint, Checkpointable};
 use wherefore_model::relation_pairs::{PairScorer, Words};
 use wherefore_model::relations::{Featured, Near, RelationMatcher, features};
 use wherefore_model::tensor::{Device, Tensor};
+use wherefore_model::vector::dot;
 use wherefore_model::{Embeddings, Encoder, encode};
 
 use crate::error::{Error, Result};
 use crate::link::{Link, Linker};
 use crate::per_graph::PerGraph;
 use crate::question::Question;
-use crate::relations::dot;
 use crate::words::{for_each_stem, opened};
 
 /// What stands for a mention.

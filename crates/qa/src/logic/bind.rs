@@ -3,10 +3,11 @@
 use wherefore_graph::names::normalise;
 use wherefore_graph::{Graph, Literal, LiteralKind, NameMatch, RelationId, Term};
 
-use super::form::{Comparison, Constant, Form, Relation};
-use super::measure::{self as written, Aggregate, Number, Operator, Than};
+use super::form::{
+    self as written, Aggregate, Comparison, Constant, Form, Number, Operator, Relation, Than,
+};
 use super::plan::{
-    Column, Domain, Measure, Members, Root, Set, TYPE_RELATIONS, Table, Way, relation_called,
+    Column, Domain, Measure, Members, Plan, Root, Set, TYPE_RELATIONS, Table, Way, relation_called,
     relations_called, sampled_sense, type_relations,
 };
 use super::value::{Moment, Sense, Value, XSD};
@@ -28,7 +29,19 @@ const PERIODS: [(&str, &str); 12] = [
     ("begin", "end"),
 ];
 
-pub(super) struct Binder<'a> {
+impl Plan {
+    /// Ties a form to a graph. Names that the graph does not have are kept: the plan can be
+    /// written as SPARQL, and to run it is an error that tells them.
+    pub fn new(form: &Form, graph: &dyn Graph, now: Moment) -> Result<Self> {
+        let mut binder = Binder::new(graph, now);
+        Ok(Self {
+            root: binder.root(form)?,
+            missing: binder.missing,
+        })
+    }
+}
+
+struct Binder<'a> {
     graph: &'a dyn Graph,
     now: Moment,
     pub(super) missing: Vec<String>,

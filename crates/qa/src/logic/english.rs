@@ -25,8 +25,10 @@
 use wherefore_graph::Graph;
 use wherefore_graph::names::local_part;
 
-use super::form::{Comparison, Constant, Extreme, Form, Place, Rank, Relation, Table};
-use super::measure::{Aggregate, Measure, Number, Operator, Than};
+use super::form::{
+    Aggregate, Comparison, Constant, Extreme, Form, Measure, Number, Operator, Place, Rank,
+    Relation, Table, Than,
+};
 use super::nouns::{Label, Of, Shape, plural, with_article};
 use super::plan::{relation_called, sense_of};
 use super::value::Sense;

@@ -7,11 +7,10 @@ use std::sync::Arc;
 
 use wherefore_graph::{Direction, EntityId};
 
-use super::form::{Comparison, Extreme, Place, Rank};
-use super::measure::Aggregate;
-use super::plan::{Domain, Measure, Set, Way};
-use super::run::{AHEAD, Runner, node, relation_of};
-use super::value::Quantity;
+use super::form::{Aggregate, Comparison, Extreme, Place, Rank};
+use super::plan::{Domain, Measure, Set, Way, node};
+use super::run::{AHEAD, Runner, relation_of};
+use super::value::{Quantity, first, order};
 use crate::error::{Error, Result};
 
 impl Runner<'_> {
@@ -363,20 +362,8 @@ fn pick(a: Quantity, b: Quantity, wanted: Ordering) -> Quantity {
 }
 
 /// Values of one measure always compare.
-pub(super) fn order(a: &Quantity, b: &Quantity) -> Ordering {
-    a.order(b).unwrap_or(Ordering::Equal)
-}
-
 pub(super) fn is_equal(a: &Quantity, b: &Quantity) -> bool {
     a.order(b) == Some(Ordering::Equal)
-}
-
-/// The value by which something is ranked.
-pub(super) fn first(sorted: &[Quantity], extreme: Extreme) -> Option<Quantity> {
-    match extreme {
-        Extreme::Largest => sorted.last().copied(),
-        Extreme::Smallest => sorted.first().copied(),
-    }
 }
 
 fn distinct(mut values: Vec<Quantity>) -> Vec<Quantity> {

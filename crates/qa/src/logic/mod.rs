@@ -8,7 +8,6 @@ mod english;
 mod evaluate;
 mod evidence;
 mod form;
-mod measure;
 mod nouns;
 mod parse;
 mod parts;
@@ -16,6 +15,7 @@ mod pieces;
 mod plan;
 mod print;
 pub mod repair;
+mod rows;
 mod run;
 mod sparql;
 mod standard;
@@ -26,15 +26,14 @@ mod value;
 
 pub use called::{entity_name, relation_name};
 pub use form::{
-    Comparison, Constant, Extreme, Form, MAX_DEPTH, MAX_FORM_BYTES, MAX_PARTS, Place, Rank,
-    Relation, Table,
+    Aggregate, Comparison, Constant, Extreme, Form, MAX_DEPTH, MAX_FORM_BYTES, MAX_PARTS, Measure,
+    Number, Operator, Place, Rank, Relation, Table, Than,
 };
-pub use measure::{Aggregate, Measure, Number, Operator, Than};
 pub use plan::{Plan, SAMPLED_VALUES, TYPE_RELATIONS, relation_called, sense_of, type_relations};
 pub use print::{Notation, bracketed_name, written_name};
+pub use rows::{Cell, Rows};
 pub use run::{Outcome, RunLimits, Runner, run};
 pub use sparql::MAX_SPARQL_BYTES;
 pub use standard::standard_query;
-pub use table::{Cell, Rows};
 pub(crate) use value::days_in_month;
 pub use value::{Moment, Quantity, Sense, Value};

@@ -31,9 +31,9 @@ use std::num::NonZeroU32;
 use std::str::FromStr;
 
 use super::form::{
-    Comparison, Constant, Extreme, Form, MAX_DEPTH, MAX_FORM_BYTES, Place, Rank, Relation, Table,
+    Aggregate, Comparison, Constant, Extreme, Form, MAX_DEPTH, MAX_FORM_BYTES, Measure, Number,
+    Operator, Place, Rank, Relation, Table, Than,
 };
-use super::measure::{Aggregate, Measure, Number, Operator, Than};
 use super::pieces::{Piece, Reader, amar_text, fault, is_end_of_word};
 use crate::error::{Error, Result};
 

@@ -1,7 +1,6 @@
 //! Walks over the parts of a form, and rebuilds forms with other parts.
 
-use super::form::{Constant, Form, Relation, Table};
-use super::measure::{Measure, Number, Than};
+use super::form::{Constant, Form, Measure, Number, Relation, Table, Than};
 
 /// A part of a form.
 #[derive(Clone, Copy)]

@@ -13,9 +13,7 @@
 use wherefore_graph::names::normalise;
 use wherefore_graph::{EntityId, Graph, RelationId, Term};
 
-use super::bind::Binder;
-use super::form::{Comparison, Extreme, Form, Rank};
-use super::measure::{Aggregate, Operator};
+use super::form::{Aggregate, Comparison, Extreme, Operator, Rank};
 use super::value::{Moment, Quantity, Sense, Value};
 use crate::error::Result;
 
@@ -39,7 +37,7 @@ pub const SAMPLED_VALUES: usize = 256;
 pub struct Plan {
     pub(super) root: Root,
     /// Names that the graph does not have.
-    missing: Vec<String>,
+    pub(super) missing: Vec<String>,
 }
 
 /// A relation of the graph, and which way it is read.
@@ -136,17 +134,15 @@ pub(super) enum Set {
     },
 }
 
-impl Plan {
-    /// Ties a form to a graph. Names that the graph does not have are kept: the plan can be
-    /// written as SPARQL, and to run it is an error that tells them.
-    pub fn new(form: &Form, graph: &dyn Graph, now: Moment) -> Result<Self> {
-        let mut binder = Binder::new(graph, now);
-        Ok(Self {
-            root: binder.root(form)?,
-            missing: binder.missing,
-        })
-    }
+/// A part of the plan, by where it lies: the plan does not move while it runs.
+pub(super) type Node = usize;
 
+/// The part of the plan.
+pub(super) fn node<T>(part: &T) -> Node {
+    std::ptr::from_ref(part).addr()
+}
+
+impl Plan {
     /// What the graph does not have: `relation …` and `entity …`, each with its name in
     /// backticks.
     pub fn missing(&self) -> &[String] {

@@ -4,8 +4,9 @@ use std::fmt::{self, Write};
 
 use wherefore_graph::{Literal, LiteralKind};
 
-use super::form::{Comparison, Constant, Extreme, Form, Place, Rank, Relation, Table};
-use super::measure::{Measure, Number, Than};
+use super::form::{
+    Comparison, Constant, Extreme, Form, Measure, Number, Place, Rank, Relation, Table, Than,
+};
 use super::pieces::{is_bare_value, is_end_of_word};
 use super::value::XSD;
 

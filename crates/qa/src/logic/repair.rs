@@ -16,6 +16,7 @@ use std::cmp::Ordering;
 
 use wherefore_graph::{EntityId, Graph, NameMatch, RelationId};
 use wherefore_model::Encoder;
+use wherefore_model::vector::dot;
 
 use super::aspects::near;
 use super::called::{entity_name, relation_name};
@@ -26,7 +27,6 @@ use super::value::Moment;
 use crate::error::{Error, Result};
 use crate::link::{Link, Linker};
 use crate::question::Question;
-use crate::relations::dot;
 use crate::words::opened;
 
 /// Settings of [`Repairer::repaired`].

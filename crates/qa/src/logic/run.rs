@@ -16,9 +16,9 @@ use wherefore_graph::{
 };
 
 use super::form::Comparison;
-use super::plan::{Members, Plan, Root, Set, Way};
+use super::plan::{Members, Node, Plan, Root, Set, Way, node};
+use super::rows::Rows;
 use super::sparql::{End, members_query, steps_query};
-use super::table::Rows;
 use super::value::{Quantity, Sense, Value, XSD};
 use crate::error::{Error, Result};
 
@@ -130,14 +130,6 @@ pub struct Runner<'a> {
     held_around: Held,
     /// Steps by which entities belong to parts, where a service told them.
     told: HashMap<(Node, EntityId), Vec<(EntityId, Triple)>>,
-}
-
-/// A part of the plan, by where it lies: the plan does not move while it runs.
-pub(super) type Node = usize;
-
-/// The part of the plan.
-pub(super) fn node<T>(part: &T) -> Node {
-    std::ptr::from_ref(part).addr()
 }
 
 /// What was computed of whole parts.

@@ -27,10 +27,8 @@ use std::fmt::Write;
 use wherefore_graph::sparql::{name_iri, writable_iri};
 use wherefore_graph::{EntityId, Literal, LiteralKind, RelationId, Term};
 
-use super::form::{Comparison, Extreme, Place, Rank};
-use super::measure::{Aggregate, Operator};
-use super::plan::{Domain, Measure, Members, Plan, Root, Set, Table, Way};
-use super::run::{Node, node};
+use super::form::{Aggregate, Comparison, Extreme, Operator, Place, Rank};
+use super::plan::{Domain, Measure, Members, Node, Plan, Root, Set, Table, Way, node};
 use super::value::{Moment, Quantity, Sense, TEMPORAL};
 use crate::error::{Error, Result};
 

@@ -15,7 +15,7 @@ use std::cmp::Ordering;
 
 use wherefore_graph::{Literal, LiteralKind, Term};
 
-use super::form::{Comparison, Constant, Form};
+use super::form::{Comparison, Constant, Extreme, Form};
 
 /// The namespace of the datatypes.
 pub(crate) const XSD: &str = "http://www.w3.org/2001/XMLSchema#";
@@ -517,6 +517,19 @@ pub(crate) fn days_in_month(year: i64, month: i64) -> i64 {
         }
         2 => 28,
         _ => 31,
+    }
+}
+
+/// The order of extremes, for sorting.
+pub(super) fn order(a: &Quantity, b: &Quantity) -> Ordering {
+    a.order(b).unwrap_or(Ordering::Equal)
+}
+
+/// The value by which something is ranked.
+pub(super) fn first(sorted: &[Quantity], extreme: Extreme) -> Option<Quantity> {
+    match extreme {
+        Extreme::Largest => sorted.last().copied(),
+        Extreme::Smallest => sorted.first().copied(),
     }
 }
 

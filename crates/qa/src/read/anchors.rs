@@ -8,11 +8,13 @@ use wherefore_graph::names::normalise;
 use wherefore_graph::{Direction, EntityId, NameMatch, RelationId};
 
 use super::arena::{Id, Measure, Node, Ranked, SaidNumber};
-use super::chart::{Anchor, Cat, Search, sorted};
+use super::cat::Cat;
 use super::features::Feature as F;
 use super::lang::{Gap, Op, Sense, Unit};
-use super::schema::{Class, ClassIx, Kind, Relation, Step, entity_kind, is_end_of, number_of};
+use super::schema::{entity_kind, is_end_of, number_of};
+use super::search::{Anchor, Search, sorted};
 use super::unnamed::{is_doubtful, says};
+use super::vocabulary::{Class, ClassIx, Kind, Relation, Step};
 use crate::error::Result;
 use crate::link::Link;
 use crate::link::nationalities::country;

@@ -10,7 +10,8 @@ use wherefore_graph::{Deferred, Direction, EntityId, Graph, RelationId, Term, ed
 
 use super::lang::Unit;
 use super::phrases::Told;
-use super::schema::{ClassIx, Kind, Schema, Step, entity_kind, number_of, row};
+use super::schema::{Schema, entity_kind, number_of, row};
+use super::vocabulary::{ClassIx, Kind, Step};
 use crate::error::Result;
 use crate::logic::{Aggregate, Comparison, Form, Operator};
 

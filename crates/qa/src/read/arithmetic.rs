@@ -3,8 +3,9 @@
 use wherefore_graph::RelationId;
 
 use super::arena::{Id, Meaning, Measure, Node};
-use super::chart::{Cat, Made, Search};
+use super::cat::Cat;
 use super::features::Feature as F;
+use super::search::{Made, Search};
 use crate::error::Result;
 use crate::logic::{Aggregate, Operator};
 

@@ -6,88 +6,19 @@
 //! kind. A thing that has none is taken for what others are that stand at the same end of the
 //! relation which leads to it.
 
-use hashbrown::HashSet;
-use wherefore_graph::{Direction, EntityId, Graph, RelationId, edges_by_relation};
+use wherefore_graph::{Direction, EntityId, Graph, edges_by_relation};
 
 use super::arena::{Id, Meaning, Node};
-use super::chart::Search;
-use super::lang::{Lang, Signs};
-use super::schema::{Class, ClassIx, Relation, Schema, Step, row};
+use super::kinds::Kinds;
+use super::schema::{Schema, row};
+use super::search::Search;
+use super::vocabulary::{ClassIx, Step};
 use crate::error::Result;
 
 /// Members of a set that are looked at.
 const LOOKED_AT: usize = 4;
 /// Ends of a relation that are looked at.
 const ENDS: usize = 24;
-/// Relations that are looked for, the most frequent ones.
-const MOST: usize = 16;
-
-/// How many of some things are people, and how many places: shares from 0 to 1.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Kinds {
-    pub(super) people: f32,
-    pub(super) places: f32,
-}
-
-/// The steps that only people, and only places, can make.
-#[derive(Debug, Default)]
-pub(super) struct KindSteps {
-    people: Vec<Step>,
-    places: Vec<Step>,
-    /// Classes of people, and of places.
-    person_classes: Vec<ClassIx>,
-    place_classes: Vec<ClassIx>,
-}
-
-impl KindSteps {
-    pub(super) fn of(relations: &[Relation], classes: &[Class], lang: &Lang) -> Self {
-        let known = |signs: &Signs| {
-            let mut steps: Vec<(usize, Step)> = Vec::new();
-            for (id, relation) in (0..).zip(relations) {
-                let stems: HashSet<&str> = relation.stems.iter().map(String::as_str).collect();
-                let is_of = |all: &[HashSet<String>]| {
-                    all.iter().any(|one| {
-                        one.len() == stems.len() && stems.iter().all(|s| one.contains(*s))
-                    })
-                };
-                if is_of(&signs.have) {
-                    steps.push((relation.count, (RelationId(id), true)));
-                }
-                if is_of(&signs.led_to_by) {
-                    steps.push((relation.count, (RelationId(id), false)));
-                }
-            }
-            steps.sort_by_key(|&(count, step)| (std::cmp::Reverse(count), step));
-            steps.into_iter().take(MOST).map(|(_, step)| step).collect()
-        };
-        let named = |signs: &Signs| {
-            let last = |class: &Class| {
-                class
-                    .stems
-                    .last()
-                    .is_some_and(|s| signs.classes.contains(s))
-            };
-            let all = (0..).zip(classes).filter(|(_, class)| last(class));
-            all.map(|(ix, _)| ix).collect()
-        };
-        Self {
-            people: known(&lang.people),
-            places: known(&lang.places),
-            person_classes: named(&lang.people),
-            place_classes: named(&lang.places),
-        }
-    }
-
-    /// Classes of people.
-    pub(super) fn person_classes(&self) -> &[ClassIx] {
-        &self.person_classes
-    }
-
-    fn is_empty(&self) -> bool {
-        let steps = self.people.is_empty() && self.places.is_empty();
-        steps && self.person_classes.is_empty() && self.place_classes.is_empty()
-    }
-}
 
 impl Schema {
     /// What a thing is, where its relations tell.

@@ -3,12 +3,13 @@
 use wherefore_graph::RelationId;
 
 use super::arena::{Id, Meaning, Measure, Node};
-use super::chart::{Cat, Item, Search, Weighed, sorted};
+use super::cat::Cat;
 use super::features::Feature as F;
 use super::lang::{Gap, Op};
 use super::numbers::comparative;
-use super::schema::{ClassIx, Kind};
+use super::search::{Item, Search, Weighed, sorted};
 use super::tokens::Word;
+use super::vocabulary::{ClassIx, Kind};
 use crate::error::Result;
 use crate::logic::Aggregate;
 

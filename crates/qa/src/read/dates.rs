@@ -3,9 +3,9 @@
 //! A time is a number of years: a month is a twelfth, a day a 372nd (31 days a month), so that the
 //! number says which day it is.
 
-use super::chart::Search;
 use super::lang::Lang;
 use super::schema::number_of;
+use super::search::Search;
 use crate::logic::days_in_month;
 
 /// A month, in years.

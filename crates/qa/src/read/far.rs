@@ -1,50 +1,13 @@
 //! The schema of a graph that a service holds, by what the service counted.
 
 use hashbrown::HashMap;
-use wherefore_graph::{Graph, RelationId, Service, Summary, Term};
+use wherefore_graph::{RelationId, Summary, Term};
 
+use super::counted::Counted;
 use super::lang::Lang;
-use super::schema::{ClassIx, Schema, Seen, kind_of};
+use super::schema::{Schema, Seen, kind_of};
+use super::vocabulary::ClassIx;
 use crate::error::Result;
-use crate::logic::Moment;
-
-/// A service and what it counted. Numbers that come from elsewhere may be of any size.
-pub(super) struct Counted<'g> {
-    graph: &'g dyn Graph,
-    service: &'g Service,
-    summary: Summary,
-}
-
-impl<'g> Counted<'g> {
-    /// None where no service holds the graph.
-    pub(super) fn of(graph: &'g dyn Graph, typed_by: &[RelationId]) -> Result<Option<Self>> {
-        let Some(service) = graph.service() else {
-            return Ok(None);
-        };
-        let now = Moment::now().to_string();
-        let today = now.get(..10).unwrap_or_default();
-        let summary = service.summary(typed_by, today)?;
-        Ok(Some(Self {
-            graph,
-            service,
-            summary,
-        }))
-    }
-
-    /// Whether most things have a class: the heads of the triples that were looked at.
-    pub(super) fn has_classes(&self) -> bool {
-        let (mut typed, mut all) = (0u64, 0u64);
-        for (head, _, triples) in self.joined() {
-            all = all.saturating_add(*triples);
-            typed = typed.saturating_add(if head.is_some() { *triples } else { 0 });
-        }
-        typed > all / 2
-    }
-
-    fn joined(&self) -> impl Iterator<Item = &(Option<String>, Option<String>, u64)> {
-        self.summary.relations.values().flat_map(|of| &of.joined)
-    }
-}
 
 impl Schema {
     /// The classes that the service listed.
@@ -57,7 +20,7 @@ impl Schema {
         }
         // where it was too much to list them: those that relations join
         let unlisted = from.summary.classes.values().all(Vec::is_empty);
-        for (head, tail, triples) in from.joined() {
+        for (head, tail, triples) in from.summary.joined() {
             for iri in [head, tail].into_iter().flatten() {
                 if let Some(ix) = self.class_named(iri, from, lang)?
                     && unlisted
@@ -111,6 +74,9 @@ impl Schema {
         };
         for tail in of.terms() {
             seen.kinds[kind_of(&tail) as usize] += 1;
+        }
+        for (side, has) in of.sides.iter().flatten().zip([true, false]) {
+            self.counted_sides.insert((id, has), side.clone());
         }
         for (head, tail, triples) in &of.joined {
             let heads = self.classes_named(head.as_deref(), from, lang)?;

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::OnceLock;
 
-use super::chart::Cat;
+use super::cat::Cat;
 
 /// Declares features with their names.
 macro_rules! features {

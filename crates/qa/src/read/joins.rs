@@ -3,10 +3,11 @@
 use wherefore_graph::RelationId;
 
 use super::arena::{Id, Measure, Node, Ranked};
-use super::chart::{Cat, Item, Made, Search};
+use super::cat::Cat;
 use super::features::Feature as F;
 use super::lang::{Gap, Op};
-use super::schema::{ClassIx, Kind, Step};
+use super::search::{Item, Made, Search};
+use super::vocabulary::{ClassIx, Kind, Step};
 use crate::error::Result;
 
 /// The share of a relation's ends that counts as all of them.

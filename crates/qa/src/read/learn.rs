@@ -9,10 +9,15 @@
 //! question's stays as the matcher gives it.
 
 use std::sync::Arc;
+use wherefore_model::vector::dot;
 
 use super::fit::Adam;
-use super::matched::TEMPERATURE;
-use crate::relations::dot;
+use super::kept::LearnedPhrases;
+use super::phrases::Phrases;
+use crate::error::Result;
+
+/// τ.
+pub(super) const TEMPERATURE: f32 = 0.032;
 
 /// A question with the ways of its readings.
 #[derive(Clone, Debug)]
@@ -44,8 +49,16 @@ impl Default for Learning {
     }
 }
 
+impl Phrases {
+    /// The phrases under which the good ways of each question are likelier than its others.
+    pub(super) fn learned(&self, asked: &[Asked], how: Learning) -> Result<LearnedPhrases> {
+        let rows = learn(asked, &self.rows, self.encoder.dim(), how);
+        LearnedPhrases::new(&self.texts, rows, &*self.encoder)
+    }
+}
+
 /// Rows that begin with `begin`, after some steps of Adam.
-pub(super) fn learn(lessons: &[Asked], begin: &[f32], dim: usize, how: Learning) -> Vec<f32> {
+fn learn(lessons: &[Asked], begin: &[f32], dim: usize, how: Learning) -> Vec<f32> {
     let mut rows = begin.to_vec();
     let mut adam = Adam::new(rows.len(), how.rate);
     let share = 1.0 / lessons.len().max(1) as f32;

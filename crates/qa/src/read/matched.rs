@@ -9,21 +9,22 @@
 use std::rc::Rc;
 
 use wherefore_graph::{Direction, EntityId, Graph, RelationId};
+use wherefore_model::vector::dot;
 
 use super::arena::{Id, Meaning, Node};
-use super::chart::{Anchor, Cat, Own, Reading, Search};
+use super::cat::Cat;
 use super::features::{Derivation, Feature as F};
 use super::lang::Op;
+use super::learn::TEMPERATURE;
 use super::phrases::Told;
-use super::schema::{Kind, Schema, Step, by_relation, entity_kind, row};
+use super::schema::{Schema, by_relation, entity_kind, row};
+use super::search::{Anchor, Own, Reading, Search};
 use super::unnamed::is_doubtful;
+use super::vocabulary::{Kind, Step};
 use crate::error::Result;
-use crate::relations::dot;
 
 /// What stands for a name in a question.
 const MARK: &str = "it";
-/// τ.
-pub(super) const TEMPERATURE: f32 = 0.032;
 /// Names whose ways are looked at.
 const NAMES: usize = 6;
 /// Things of one name, and ends of one relation, that are looked at.

@@ -8,10 +8,11 @@
 use wherefore_graph::RelationId;
 
 use super::arena::{Id, Measure, Node, Ranked};
-use super::chart::{Cat, Made, Search};
+use super::cat::Cat;
 use super::features::Feature as F;
 use super::lang::{Gap, Op, Unit};
-use super::schema::Kind;
+use super::search::{Made, Search};
+use super::vocabulary::Kind;
 use crate::error::Result;
 use crate::logic::Aggregate;
 

@@ -8,7 +8,8 @@ use hashbrown::HashMap;
 use wherefore_graph::{EntityId, Graph, RelationId, Term};
 
 use super::lang::Lang;
-use super::schema::{Kind, Relation, Schema, Step, by_relation, kind_of};
+use super::schema::{Schema, by_relation, kind_of};
+use super::vocabulary::{Kind, Relation, Step};
 use crate::error::Result;
 
 /// Triples of a relation that are looked at.

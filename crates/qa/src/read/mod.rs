@@ -5,8 +5,10 @@ mod anchors;
 mod arena;
 mod arithmetic;
 mod asked;
+mod cat;
 mod chart;
 mod close;
+mod counted;
 mod dates;
 mod far;
 mod features;
@@ -15,21 +17,26 @@ mod follow;
 mod groups;
 mod joins;
 mod kept;
+mod kinds;
+mod known;
 mod lang;
 mod learn;
 mod matched;
 mod measures;
 mod mediators;
 mod near;
+mod nouns;
 mod numbers;
 mod operators;
 pub mod overview;
 mod phrases;
 mod rules;
 mod schema;
+mod search;
 mod tokens;
 mod understood;
 mod unnamed;
+mod vocabulary;
 mod ways;
 mod write;
 
@@ -38,27 +45,25 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use wherefore_graph::{EntityId, Error as GraphError, Graph};
-use wherefore_model::Encoder;
 
 use self::arena::{Meaning, Node};
-use self::chart::{Reading, Search};
 use self::features::Feature;
 pub use self::features::Weights;
 pub use self::fit::{Candidate, Example, Fitting, fit};
 pub use self::follow::may_follow;
 pub(crate) use self::follow::{Following, follow};
-use self::groups::Groups;
 pub use self::kept::LearnedPhrases;
+pub use self::known::Known;
 use self::lang::{Op, english};
 pub use self::learn::{Asked, Learning};
 use self::matched::LIKELY;
-use self::near::Near;
-use self::phrases::Phrases;
 pub use self::phrases::step_in_words;
+use self::schema::Schema;
 pub(crate) use self::schema::by_relation;
-use self::schema::{Kind, Schema};
+use self::search::{Reading, Search};
 use self::tokens::{MAX_SLOTS, Phrase, Words};
 pub(crate) use self::understood::Understood;
+use self::vocabulary::Kind;
 use crate::at_hand::with_rows_at_hand;
 use crate::error::{Error, Result};
 use crate::link::Link;
@@ -68,57 +73,6 @@ use crate::question::Question;
 /// Ways that no word says are answers from this fit to the whole question on, where things have
 /// classes.
 const WEAK: f32 = 3.5;
-
-/// Relations of a graph that are no longer few.
-const MANY_RELATIONS: f32 = 200.0;
-
-/// What a graph speaks of, made once for a graph.
-#[derive(Debug)]
-pub struct Known {
-    schema: Schema,
-    groups: Groups,
-    near: Near,
-    phrases: Phrases,
-}
-
-impl Known {
-    /// Reads the graph's classes and relations; words that are none of theirs are compared with
-    /// them by the encoder, and whole questions by the matcher, or with phrases that were learned
-    /// for the graph.
-    pub fn new(
-        graph: &dyn Graph,
-        encoder: Arc<dyn Encoder>,
-        matcher: Arc<dyn Encoder>,
-        learned: Option<&LearnedPhrases>,
-    ) -> Result<Self> {
-        let schema = Schema::new(graph, english())?;
-        let groups = Groups::of(&schema, graph)?;
-        let near = Near::new(graph, &schema, encoder)?;
-        let phrases = Phrases::new(graph, &schema, matcher, learned)?;
-        Ok(Self {
-            schema,
-            groups,
-            near,
-            phrases,
-        })
-    }
-
-    /// Whether the graph's things have no classes.
-    pub fn is_untyped(&self) -> bool {
-        self.schema.is_untyped
-    }
-
-    /// How few relations the graph has: 1 for none, 0 from `MANY_RELATIONS` on. Among few ways the
-    /// likeliest is more often the right one.
-    pub fn fewness(&self) -> f32 {
-        (1.0 - self.schema.relations.len() as f32 / MANY_RELATIONS).max(0.0)
-    }
-
-    /// Phrases of the graph's steps, learned from questions over it.
-    pub fn learn(&self, asked: &[Asked], how: Learning) -> Result<LearnedPhrases> {
-        self.phrases.learned(asked, how)
-    }
-}
 
 /// Has a service count what the graph holds, so that the first question need not wait; what it
 /// counted is kept beside its label index, with the date.

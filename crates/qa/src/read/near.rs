@@ -4,12 +4,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use wherefore_graph::{Graph, RelationId};
+use wherefore_model::vector::dot;
 use wherefore_model::{Embeddings, Encoder};
 
-use super::schema::{ClassIx, Schema};
+use super::schema::Schema;
+use super::vocabulary::ClassIx;
 use crate::error::Result;
-use crate::relations::dot;
-use crate::retrieve::relation_vectors;
+use crate::retrieve::vectors::relation_vectors;
 use crate::words::{opened, stem};
 
 /// The least cosine at which a word may stand for a relation. Where things have classes, most of

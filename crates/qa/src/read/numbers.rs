@@ -10,9 +10,10 @@ use std::rc::Rc;
 use wherefore_graph::RelationId;
 
 use super::arena::{Id, Measure, Node, Ranked};
-use super::chart::{Cat, Made, Search};
+use super::cat::Cat;
 use super::features::Feature as F;
-use super::schema::Kind;
+use super::search::{Made, Search};
+use super::vocabulary::Kind;
 use crate::error::Result;
 use crate::logic::{Aggregate, Comparison};
 

@@ -8,12 +8,13 @@
 use wherefore_graph::RelationId;
 
 use super::arena::{Id, Meaning, Measure, Node, Ranked};
-use super::chart::{Cat, Made, Search};
+use super::cat::Cat;
 use super::features::Feature as F;
 use super::lang::{Gap, Op};
 use super::numbers::comparative;
-use super::schema::Kind;
+use super::search::{Made, Search};
 use super::tokens::Phrase;
+use super::vocabulary::Kind;
 use crate::error::Result;
 use crate::logic::{Aggregate, Comparison};
 

@@ -9,7 +9,8 @@ use serde::Serialize;
 use wherefore_graph::{EntityId, Graph, RelationId, edges_by_relation};
 
 use super::lang::english;
-use super::schema::{ClassIx, Kind, Schema};
+use super::schema::Schema;
+use super::vocabulary::{ClassIx, Kind};
 use crate::error::Result;
 
 /// Most classes that are shown.

@@ -15,14 +15,14 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use wherefore_graph::{Graph, RelationId};
 use wherefore_model::Encoder;
+use wherefore_model::vector::dot;
 use wherefore_model::vector::normalise;
 
 use super::kept::{LearnedPhrases, vectors};
 use super::lang::english;
-use super::learn::{Asked, Learning, learn};
-use super::schema::{ClassIx, Schema, Step};
+use super::schema::Schema;
+use super::vocabulary::{ClassIx, Step};
 use crate::error::Result;
-use crate::relations::dot;
 use crate::words::opened;
 
 /// What the name of a relation ends with that says what another says, the other way round.
@@ -38,11 +38,11 @@ pub(super) type Told = (Step, Option<ClassIx>);
 
 /// The phrases of a graph's steps, each with a vector of length 1.
 pub(super) struct Phrases {
-    encoder: Arc<dyn Encoder>,
+    pub(super) encoder: Arc<dyn Encoder>,
     /// Along the first relation of the graph, against it, along the second; then those of the
     /// other classes that a relation is said of.
-    texts: Vec<String>,
-    rows: Vec<f32>,
+    pub(super) texts: Vec<String>,
+    pub(super) rows: Vec<f32>,
     others: HashMap<Told, u32>,
     /// Vectors along and against relations of two steps.
     mediated: Vec<f32>,
@@ -152,12 +152,6 @@ impl Phrases {
             row
         });
         Ok(rows.collect())
-    }
-
-    /// The phrases under which the good ways of each question are likelier than its others.
-    pub(super) fn learned(&self, asked: &[Asked], how: Learning) -> Result<LearnedPhrases> {
-        let rows = learn(asked, &self.rows, self.encoder.dim(), how);
-        LearnedPhrases::new(&self.texts, rows, &*self.encoder)
     }
 
     /// How much nearer to a question each step is than steps are on the whole, along and against

@@ -5,11 +5,12 @@ use std::rc::Rc;
 use wherefore_graph::{EntityId, RelationId};
 
 use super::arena::{Id, Meaning, Measure, Node, Ranked};
-use super::chart::{Cat, Item, Made, Search, Weighed, sorted};
+use super::cat::Cat;
 use super::features::Feature as F;
 use super::joins::{Beside, join_cue};
 use super::lang::{Gap, Op};
-use super::schema::{ClassIx, Kind};
+use super::search::{Item, Made, Search, Weighed, sorted};
+use super::vocabulary::{ClassIx, Kind};
 use crate::error::Result;
 use crate::logic::Comparison;
 

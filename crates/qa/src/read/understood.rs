@@ -5,10 +5,12 @@ use std::rc::Rc;
 use wherefore_graph::{EntityId, Graph, RelationId};
 
 use super::arena::Node;
-use super::chart::{Cat, Reading, Search};
+use super::cat::Cat;
 use super::features::{Derivation, Feature};
 use super::lang::Op;
-use super::schema::{Kind, Schema};
+use super::schema::Schema;
+use super::search::{Reading, Search};
+use super::vocabulary::Kind;
 use crate::answer::{WordKind, WordMeaning};
 use crate::error::Result;
 use crate::logic::{Aggregate, Comparison, entity_name};

@@ -6,10 +6,11 @@ use std::rc::Rc;
 use wherefore_graph::RelationId;
 
 use super::arena::{Id, Measure, Node};
-use super::chart::{Anchor, Cat, Item, Made, Search, Ways};
+use super::cat::Cat;
 use super::features::Feature as F;
 use super::lang::{Gap, Op};
-use super::schema::{Kind, Step};
+use super::search::{Anchor, Item, Made, Search, Ways};
+use super::vocabulary::{Kind, Step};
 use crate::error::Result;
 
 /// Ways from a set that such a noun may name the end of.

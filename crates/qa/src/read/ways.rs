@@ -7,9 +7,11 @@ use hashbrown::HashSet;
 use wherefore_graph::{Direction, EntityId, RelationId};
 
 use super::arena::{Id, Meaning, Measure, Node};
-use super::chart::{Anchor, Bridge, Cat, Counted, Own, Search, Weighed};
+use super::cat::Cat;
 use super::features::Feature as F;
-use super::schema::{ClassIx, Kind, Runs, Step};
+use super::schema::Runs;
+use super::search::{Anchor, Bridge, Counted, Own, Search, Weighed};
+use super::vocabulary::{ClassIx, Kind, Step};
 use crate::error::Result;
 
 /// Ways between two sets that are tried.

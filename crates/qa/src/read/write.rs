@@ -6,7 +6,7 @@ use wherefore_graph::{EntityId, Term};
 
 use super::arena::{Arena, Id, Measure, Node, Ranked};
 use super::dates::written;
-use super::schema::Step;
+use super::vocabulary::Step;
 use crate::error::Result;
 use crate::logic::{
     Comparison, Constant, Extreme, Form, Measure as Written, Number, Place, Rank, Relation, Table,
@@ -153,7 +153,7 @@ fn operand(arena: &Arena<'_>, id: Id) -> Result<Form> {
 }
 
 /// A class by its name, or with its narrower ones.
-fn class_names(arena: &Arena<'_>, class: super::schema::ClassIx) -> Result<Vec<Form>> {
+fn class_names(arena: &Arena<'_>, class: super::vocabulary::ClassIx) -> Result<Vec<Form>> {
     let of = &arena.schema.classes[class as usize];
     let name = |entity| -> Result<Form> { Ok(Form::Name(entity_name(entity, arena.graph)?)) };
     if of.narrower.is_empty() {

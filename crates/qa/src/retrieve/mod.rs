@@ -12,7 +12,7 @@ pub mod relation_plan;
 mod running;
 mod similarity;
 mod triple_encoder;
-mod vectors;
+pub(crate) mod vectors;
 
 use wherefore_graph::{EntityId, Graph, Hop, Subgraph, Triple};
 
@@ -31,7 +31,6 @@ pub use read::{PHRASES_FILE, Read, ReadConfig, WEIGHTS_FILE};
 pub use relation_plan::{RelationPlan, RelationPlanConfig};
 pub use similarity::{Similarity, SimilarityConfig};
 pub(crate) use triple_encoder::TripleEncoder;
-pub(crate) use vectors::relation_vectors;
 pub use vectors::{entity_texts_to_vectors, relation_texts_to_states, relation_texts_to_vectors};
 
 /// A question's subgraph with a score for every triple and every entity.

@@ -13,12 +13,12 @@ use std::sync::Arc;
 
 use wherefore_graph::{Graph, Store, Triple};
 use wherefore_model::Encoder;
+use wherefore_model::vector::dot;
 
 use super::vectors::words_of;
 use crate::error::{Error, Result};
 use crate::index::{Part, Vectors};
 use crate::per_graph::PerGraph;
-use crate::relations::dot;
 
 /// An encoder with the triples of the graph at hand.
 pub(crate) struct TripleEncoder {

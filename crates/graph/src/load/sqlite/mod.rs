@@ -24,7 +24,6 @@ use std::fs::File;
 use self::pages::{Pages, Tree, Value};
 use self::schema::{Reference, Table};
 use super::fields::{entity_key, push_field};
-use super::wide::RDF_TYPE;
 use crate::key::{self, LiteralKindRef, TripleKeys, XSD};
 
 pub(crate) use self::pages::{Fault, MAGIC};
@@ -104,7 +103,7 @@ pub(crate) fn read(
                 };
             }
             writer.begin(&row);
-            writer.iri(RDF_TYPE, &class)?;
+            writer.iri(key::RDF_TYPE, &class)?;
             writer.text(LABEL, &mapping.label_of(&row, &values))?;
             for (value, role) in values.iter().zip(&mapping.columns) {
                 if let Role::Relation(relation) = role {

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use wherefore_graph::{EntityId, Graph};
 
-use super::super::schema::{Kind, entity_kind};
+use super::super::schema::entity_kind;
+use super::super::vocabulary::Kind;
 use super::cues::Wanted;
 use super::form_parts::{named, names, operand};
 use crate::error::Result;

@@ -13,7 +13,7 @@ use super::{Follower, Following, is_good};
 use crate::error::Result;
 use crate::logic::{Form, Moment, Outcome, Plan, RunLimits, Runner, relation_called};
 use crate::question::MAX_QUESTION_BYTES;
-use crate::read::schema::ClassIx;
+use crate::read::vocabulary::ClassIx;
 use crate::read::{Came, Proposal};
 
 /// Most entities of a set of a form with another name.

@@ -5,12 +5,13 @@ use std::time::Duration;
 use wherefore_graph::{EntityId, Graph, RelationId};
 
 use super::super::arena::Node;
-use super::super::chart::{Cat, Search};
+use super::super::cat::Cat;
 use super::super::features::Feature as F;
 use super::super::lang::{Op, english};
-use super::super::schema::ClassIx;
+use super::super::search::Search;
 use super::super::tokens::{MAX_SLOTS, Words};
 use super::super::unnamed::is_doubtful;
+use super::super::vocabulary::ClassIx;
 use super::super::{Known, Weights};
 use crate::error::Result;
 use crate::link::Link;

@@ -6,12 +6,13 @@ use serde::{Deserialize, Serialize};
 use wherefore_graph::names::normalise;
 use wherefore_graph::{EntityId, Graph, RelationId, Triple};
 use wherefore_model::language::{Decoding, Message, Prompt, Role};
+use wherefore_model::vector::dot;
 
 use super::super::budget::Meter;
 use super::super::reply;
 use crate::error::Result;
 use crate::organize::one_line;
-use crate::relations::{RelationEncoder, dot};
+use crate::relations::RelationEncoder;
 use crate::retrieve::TripleEncoder;
 use crate::words::opened;
 

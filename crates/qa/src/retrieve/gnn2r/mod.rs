@@ -45,6 +45,7 @@ use wherefore_model::checkpoint::{self, Checkpoint, Checkpointable};
 use wherefore_model::gnn2r::sentence::{SentenceEncoder, SentenceReader};
 use wherefore_model::gnn2r::{Network, Reader, Relations, Shape};
 use wherefore_model::tensor::Device;
+use wherefore_model::vector::dot;
 use wherefore_model::{Encoder, encode};
 
 use super::neighbourhood::{Neighbourhood, NeighbourhoodConfig};
@@ -55,7 +56,6 @@ use crate::error::{Error, Result};
 use crate::link::Link;
 use crate::per_graph::PerGraph;
 use crate::question::Question;
-use crate::relations::dot;
 
 pub use explanation::{Explanation, LayerPicture, Place, Role};
 pub use explored::Explored;

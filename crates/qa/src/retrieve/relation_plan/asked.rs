@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use wherefore_graph::{Graph, RelationId};
 use wherefore_model::language::{Decoding, Message, Prompt, Role};
+use wherefore_model::vector::dot;
 use wherefore_model::{Encoder, LanguageModel};
 
 use crate::answer::LlmUse;
@@ -13,7 +14,7 @@ use crate::error::Result;
 use crate::organize::one_line;
 use crate::question::Question;
 use crate::reason::{Budget, Meter, reply};
-use crate::relations::{RelationEncoder, dot};
+use crate::relations::RelationEncoder;
 
 /// Tokens that a reply may have.
 const MAX_TOKENS: usize = 160;
