@@ -575,7 +575,7 @@ impl<'g> Arena<'g> {
     }
 
     /// Those that are in a set as well.
-    fn kept(&mut self, all: &[EntityId], set: Id) -> Result<Option<Vec<EntityId>>> {
+    pub(super) fn kept(&mut self, all: &[EntityId], set: Id) -> Result<Option<Vec<EntityId>>> {
         let filter = self.nodes[set as usize].clone();
         if matches!(filter, Node::Class(_) | Node::Side(..)) {
             // by what each of them says, without reading the whole of the set

@@ -603,12 +603,11 @@ impl Search<'_> {
     /// How many members of a set are members of another, and how many it has; none where either is
     /// not known.
     pub(super) fn within(&mut self, set: Id, other: Id) -> Result<Option<(usize, usize)>> {
-        let (Some(set), Some(other)) = (self.arena.members(set)?, self.arena.members(other)?)
-        else {
+        let Some(set) = self.arena.members(set)? else {
             return Ok(None);
         };
-        let shared = set.iter().filter(|one| other.binary_search(one).is_ok());
-        Ok(Some((shared.count(), set.len())))
+        let shared = self.arena.kept(&set, other)?;
+        Ok(shared.map(|shared| (shared.len(), set.len())))
     }
 
     /// Whether a set is what was answered before.

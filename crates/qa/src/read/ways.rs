@@ -43,6 +43,10 @@ impl Search<'_> {
             (_, Node::Side(..)) => (a, b),
             _ => return Ok(true),
         };
+        // a year is no film, though a film may be called so
+        if self.arena.kind(set).is_measure() != self.arena.kind(group).is_measure() {
+            return Ok(false);
+        }
         let within = self.within(set, group)?;
         Ok(within.is_none_or(|(shared, all)| shared * 4 >= all))
     }
