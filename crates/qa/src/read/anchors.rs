@@ -7,7 +7,7 @@ use hashbrown::HashMap;
 use wherefore_graph::names::normalise;
 use wherefore_graph::{Direction, EntityId, NameMatch, RelationId};
 
-use super::arena::{Id, Measure, Node, Ranked, SaidNumber};
+use super::arena::{Measure, Node, Ranked, SaidNumber};
 use super::cat::Cat;
 use super::features::Feature as F;
 use super::lang::{Gap, Op, Sense, Unit};
@@ -88,11 +88,12 @@ impl Search<'_> {
         self.longest_first(&mut found);
         named_first(&mut found);
         self.price_of_passing_over(&found)?;
-        self.asked = self.asked_for(&found);
+        self.asked = self.asked_for(&found)?;
         self.asked_by_name = self.is_asked_by_name(&found);
         self.asks_things = self.is_asked_by_kind(&found);
         self.asked_group = self.group_asked_for(&found);
         self.asked_values = self.values_asked_for(&found);
+        self.asked_ends = self.ends_asked_for(&found)?;
         Ok(found)
     }
 
@@ -1223,103 +1224,6 @@ impl Search<'_> {
         }
     }
 
-    /// The word that says what is asked for: the first that says something after `which`, `what` or
-    /// `how many`.
-    pub(super) fn asked_noun(&self) -> Option<usize> {
-        let asks = |w: &super::tokens::Word| self.lang.asks(&w.lower);
-        let begins = |p: &super::tokens::Phrase| p.op == Op::Count && p.from <= 1;
-        let mut at = match self.words.all.iter().position(asks) {
-            Some(at) => at,
-            // `total number of bottles …`
-            None if self.words.phrases.iter().any(begins) => 0,
-            None => return None,
-        };
-        let told = self.lang.tells(&self.words.all[at].lower);
-        let picked = self.lang.picks(&self.words.all[at].lower);
-        at += 1;
-        let counts =
-            |p: &&super::tokens::Phrase| p.op == Op::Count && p.from + 1 >= at && p.from <= at;
-        if let Some(phrase) = self.words.phrases.iter().find(counts) {
-            at = phrase.to;
-        } else if !told && !picked {
-            return None;
-        }
-        // `what are the names of the rivers`, `show me all rivers`
-        let is_slot = |at: usize| self.words.slots.binary_search(&at).is_ok();
-        (at..self.words.all.len()).find(|at| is_slot(*at))
-    }
-
-    /// The classes that are asked for.
-    fn asked_for(&self, found: &[Anchor]) -> Vec<ClassIx> {
-        let Some(at) = self.asked_noun() else {
-            return Vec::new();
-        };
-        let mut asked = Vec::new();
-        let here = || found.iter().filter(|a| a.words.0 == at);
-        let longest = here().map(|a| a.words.1).max();
-        for anchor in here() {
-            match &anchor.cat {
-                Cat::Set { node, .. } => {
-                    if let Node::Class(class) = *self.arena.node(*node) {
-                        asked.push(class);
-                    }
-                }
-                // `which capital cities`: what the relation leads to
-                Cat::Relation(relation) if Some(anchor.words.1) == longest => {
-                    asked.extend(self.schema.leads_to((*relation, true)));
-                }
-                _ => {}
-            }
-        }
-        asked
-    }
-
-    /// Whether the classes that are asked for are called as they are in the graph.
-    fn is_asked_by_name(&self, found: &[Anchor]) -> bool {
-        let at = self.asked_noun();
-        let otherwise = [
-            F::class_soft,
-            F::class_said,
-            F::class_group,
-            F::class_missing,
-        ];
-        let mut here = found.iter().filter(|a| Some(a.words.0) == at);
-        here.any(|a| says(a, F::class) && !otherwise.iter().any(|f| says(a, *f)))
-    }
-
-    /// Whether what is asked for are things, by the name of their class or of their kind.
-    fn is_asked_by_kind(&self, found: &[Anchor]) -> bool {
-        let at = self.asked_noun();
-        let here = || found.iter().filter(|a| Some(a.words.0) == at);
-        let is_relation =
-            |a: &Anchor| matches!(a.cat, Cat::Relation(_)) && !is_doubtful(a) && !is_otherwise(a);
-        let is_kind = |a: &Anchor| says(a, F::join_s_none_against);
-        (self.asked_by_name || here().any(is_kind)) && !here().any(is_relation)
-    }
-
-    /// The things that are asked for, where the graph does not say what they are.
-    fn group_asked_for(&self, found: &[Anchor]) -> Option<Id> {
-        let at = self.asked_noun().filter(|_| self.schema.is_untyped)?;
-        let mut here = found.iter().filter(|a| a.words.0 == at);
-        here.find_map(|anchor| match &anchor.cat {
-            Cat::Set { node, .. } if says(anchor, F::class_soft) => Some(*node),
-            _ => None,
-        })
-    }
-
-    /// The relations to numbers that are asked for by name: `how many tracks`.
-    fn values_asked_for(&self, found: &[Anchor]) -> Vec<RelationId> {
-        let at = self.asked_noun();
-        let here = found.iter().filter(|a| Some(a.words.0) == at);
-        let values = here.filter_map(|anchor| match anchor.cat {
-            Cat::Relation(relation) => Some(relation),
-            _ => None,
-        });
-        values
-            .filter(|r| self.schema.relation(*r).kind == Kind::Number)
-            .collect()
-    }
-
     fn price_of_passing_over(&mut self, found: &[Anchor]) -> Result<()> {
         for slot in 0..self.words.slots.len() {
             let word = &self.words.all[self.words.slots[slot]];
@@ -1511,7 +1415,7 @@ pub(super) fn is_part_of_name(anchor: &Anchor) -> bool {
 }
 
 /// Whether words are said for a relation or class, and are none of its label's.
-fn is_otherwise(anchor: &Anchor) -> bool {
+pub(super) fn is_otherwise(anchor: &Anchor) -> bool {
     says(anchor, F::relation_said) || says(anchor, F::class_said)
 }
 

@@ -425,8 +425,7 @@ impl Search<'_> {
     }
 
     pub(super) fn fit_to_asking(&mut self, node: Id, own: &mut Vec<(F, f32)>) -> Result<()> {
-        let types = self.arena.types(node);
-        if !self.asked.is_empty() && !self.asked.iter().any(|c| types.contains(c)) {
+        if !self.is_asked_for(node)? {
             own.push((F::asked_for_another, 1.0));
         }
         self.fit_to_group(node, own)?;

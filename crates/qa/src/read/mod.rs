@@ -5,6 +5,7 @@ mod anchors;
 mod arena;
 mod arithmetic;
 mod asked;
+mod asked_for;
 mod cat;
 mod chart;
 mod close;

@@ -96,6 +96,8 @@ pub(super) struct Search<'g> {
     pub(super) asked_group: Option<Id>,
     /// The relations to numbers that are asked for by name.
     pub(super) asked_values: Vec<RelationId>,
+    /// What the relations lead to that are asked for by name, where it is of no class.
+    pub(super) asked_ends: Vec<Id>,
     /// Cosines of a word with each relation, by the word's place.
     pub(super) known_cosines: HashMap<usize, Rc<[f32]>>,
     /// What the ends of relations are.
@@ -169,6 +171,7 @@ impl<'g> Search<'g> {
             asks_things: false,
             asked_group: None,
             asked_values: Vec::new(),
+            asked_ends: Vec::new(),
             known_cosines: HashMap::new(),
             known_kinds: HashMap::new(),
             fits: Vec::new(),

@@ -43,10 +43,6 @@ impl Search<'_> {
             (_, Node::Side(..)) => (a, b),
             _ => return Ok(true),
         };
-        // a year is no film, though a film may be called so
-        if self.arena.kind(set).is_measure() != self.arena.kind(group).is_measure() {
-            return Ok(false);
-        }
         let within = self.within(set, group)?;
         Ok(within.is_none_or(|(shared, all)| shared * 4 >= all))
     }
@@ -159,6 +155,10 @@ impl Search<'_> {
                         continue;
                     }
                     let join = self.arena.add(Node::Join(step, from))?;
+                    // a year is no film, though a film may be called so
+                    if self.arena.kind(join).is_measure() != self.arena.kind(head).is_measure() {
+                        continue;
+                    }
                     let both = self.arena.add(Node::And(head, join))?;
                     let mut path = path.clone();
                     path.push(step);
