@@ -552,6 +552,33 @@ impl<'g> Arena<'g> {
         }
     }
 
+    /// The first union that a set is made from by steps and conditions, and its two parts.
+    pub(super) fn union_in(&self, id: Id) -> Option<(Id, Id, Id)> {
+        match *self.node(id) {
+            Node::Or(a, b) => Some((id, a, b)),
+            Node::Join(_, of) | Node::Except(of, _) | Node::Where(of, ..) => self.union_in(of),
+            Node::And(a, b) => self.union_in(a).or_else(|| self.union_in(b)),
+            _ => None,
+        }
+    }
+
+    /// The same set with one part of it replaced, as far as [`union_in`](Self::union_in) looks.
+    pub(super) fn replaced(&mut self, id: Id, part: Id, by: Id) -> Result<Id> {
+        if id == part {
+            return Ok(by);
+        }
+        let node = match self.node(id).clone() {
+            Node::Join(step, of) => Node::Join(step, self.replaced(of, part, by)?),
+            Node::Except(of, not) => Node::Except(self.replaced(of, part, by)?, not),
+            Node::Where(of, measure, is, than) => {
+                Node::Where(self.replaced(of, part, by)?, measure, is, than)
+            }
+            Node::And(a, b) => Node::And(self.replaced(a, part, by)?, self.replaced(b, part, by)?),
+            _ => return Ok(id),
+        };
+        self.add(node)
+    }
+
     /// Whether a set comes from names of the question.
     fn is_grounded(&self, id: Id) -> bool {
         match *self.node(id) {

@@ -64,6 +64,12 @@ impl Search<'_> {
                     let added = [(F::aggregate, 1.0), (F::many_values, 0.5)];
                     closed.push((self.arena.add(sum)?, added.to_vec()));
                 }
+                if let Some(both) = self.of_both(node)? {
+                    let mut of_both = vec![(F::pair_and, 1.0)];
+                    self.fit_to_asking(both, &mut of_both)?;
+                    closed.push((both, of_both));
+                    own.push((F::either_for_both, 1.0));
+                }
                 match self.arena.node(node) {
                     _ if self.is_named(node) || self.is_choice(node) => {
                         own.push((F::answer_is_name, 1.0));
@@ -422,6 +428,24 @@ impl Search<'_> {
             Some(_) => {}
         }
         Ok(())
+    }
+
+    /// `authors with something in both the Papers and the Maps`: those of the one that are of the other
+    /// too, where a set is made from either.
+    fn of_both(&mut self, node: Id) -> Result<Option<Id>> {
+        let is_said = |w: &super::tokens::Word| self.lang.both.contains(&w.lower);
+        if !self.words.all.iter().any(is_said) {
+            return Ok(None);
+        }
+        let Some((either, one, other)) = self.arena.union_in(node) else {
+            return Ok(None);
+        };
+        if either == node {
+            return Ok(None);
+        }
+        let one = self.arena.replaced(node, either, one)?;
+        let other = self.arena.replaced(node, either, other)?;
+        self.arena.add(Node::And(one, other)).map(Some)
     }
 
     pub(super) fn fit_to_asking(&mut self, node: Id, own: &mut Vec<(F, f32)>) -> Result<()> {

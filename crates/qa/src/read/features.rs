@@ -39,7 +39,7 @@ features! {
     // unspoken ways
     bridge, bridge_hop, bridge_rare, bridge_fits, bridge_unsaid, bridge_no_place, bridge_left, bridge_alike, join_bridge, detour, detour_said, sharing, join_apart, join_after_phrase, attached_far, noun_against, picked_against,
     // sets with sets
-    and, apposition, open, merged, merged_apart, confirmed, said_twice, conjunction_and, conjunction_or, conjunction_union, pair_and,
+    and, apposition, open, merged, merged_apart, confirmed, said_twice, conjunction_and, conjunction_or, conjunction_union, pair_and, either_for_both,
     except, under,
     // extremes
     top_measure, top_rank, measure_fits, top_relation, top_other, top_count, top_all, top_after, number_disagrees, ordinal,
