@@ -1278,12 +1278,40 @@ impl Search<'_> {
             if word.is_silent || self.lang.whose.contains(&word.lower) {
                 price = F::skip_silent;
             }
+            if price != F::skip_silent && self.is_of_the_same(slot, found) {
+                price = F::skip_operator;
+            }
             if self.is_scope(slot, found) || self.is_per(slot) || self.is_start_of_year(slot) {
                 price = F::skip_light;
             }
             self.skip[slot] = price;
         }
         Ok(())
+    }
+
+    /// Whether a relation is said of what the same leads to: `the boss of her boss`.
+    fn is_of_the_same(&self, slot: usize, found: &[Anchor]) -> bool {
+        let at = self.words.slots[slot];
+        let stem = &self.words.all[at].stem;
+        let names = |slot: usize| {
+            let here = found.iter().filter(move |a| a.slots == (slot, slot + 1));
+            here.filter_map(|a| match a.cat {
+                Cat::Relation(relation) => Some(relation),
+                _ => None,
+            })
+        };
+        let joins = |between: &[super::tokens::Word]| {
+            let mut lower = between.iter().map(|w| &w.lower);
+            lower.any(|w| self.lang.is_possessive(w) || self.lang.between(w) == Some(Gap::Of))
+        };
+        (0..self.words.slots.len()).any(|other| {
+            let there = self.words.slots[other];
+            let (first, last) = (at.min(there), at.max(there));
+            other != slot
+                && self.words.all[there].stem == *stem
+                && joins(&self.words.all[first..last])
+                && names(slot).any(|relation| names(other).any(|r| r == relation))
+        })
     }
 
     /// Whether a word stands before a year and says that it begins: `since the start of 2015`.

@@ -579,6 +579,19 @@ impl<'g> Arena<'g> {
         self.add(node)
     }
 
+    /// The names that a set is reached from.
+    pub(super) fn names_below(&self, id: Id, found: &mut Vec<EntityId>) {
+        match self.node(id) {
+            Node::Ents(all) => found.extend(all.iter()),
+            Node::Join(_, of) | Node::Where(of, ..) => self.names_below(*of, found),
+            Node::And(a, b) | Node::Or(a, b) => {
+                self.names_below(*a, found);
+                self.names_below(*b, found);
+            }
+            _ => {}
+        }
+    }
+
     /// Whether a set comes from names of the question.
     fn is_grounded(&self, id: Id) -> bool {
         match *self.node(id) {

@@ -70,11 +70,13 @@ impl Search<'_> {
                     closed.push((both, of_both));
                     own.push((F::either_for_both, 1.0));
                 }
+                let leads_back = self.leads_back(node)?;
                 match self.arena.node(node) {
                     _ if self.is_named(node) || self.is_choice(node) => {
                         own.push((F::answer_is_name, 1.0));
                     }
                     Node::Class(_) | Node::Side(..) => own.push((F::answer_is_class, 1.0)),
+                    _ if leads_back => own.push((F::answer_is_name, 1.0)),
                     _ => {}
                 }
                 match self.arena.meaning(node)? {
@@ -428,6 +430,28 @@ impl Search<'_> {
             Some(_) => {}
         }
         Ok(())
+    }
+
+    /// Whether steps lead to nothing but names that they begin at: `which club did he leave to join
+    /// Belmora` is not answered by Belmora.
+    fn leads_back(&mut self, node: Id) -> Result<bool> {
+        let is_led = match *self.arena.node(node) {
+            Node::Join(..) => true,
+            Node::And(a, b) => [a, b].iter().all(|n| {
+                matches!(
+                    self.arena.node(*n),
+                    Node::Join(..) | Node::Class(_) | Node::And(..)
+                )
+            }),
+            _ => false,
+        };
+        if !is_led || self.is_yes_no {
+            return Ok(false);
+        }
+        let mut names = Vec::new();
+        self.arena.names_below(node, &mut names);
+        let members = self.arena.members(node)?;
+        Ok(members.is_some_and(|all| !all.is_empty() && all.iter().all(|m| names.contains(m))))
     }
 
     /// `authors with something in both the Papers and the Maps`: those of the one that are of the other

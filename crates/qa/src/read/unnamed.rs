@@ -41,8 +41,13 @@ impl Search<'_> {
             let word = &self.words.all[at];
             let here = |a: &&Anchor| (a.slots.0..a.slots.1).contains(&slot);
             let is_known = found.iter().filter(here).any(|a| !is_doubtful(a));
+            // `is there any gluten in it` asks for what is called so
+            let is_name =
+                |a: &Anchor| matches!(&a.cat, Cat::Set { node, .. } if self.is_named(*node));
+            let asks_for_name = self.is_yes_no && found.iter().filter(here).any(is_name);
             if word.is_silent
                 || is_known
+                || asks_for_name
                 || !self.is_noun(at, found)
                 || self.is_rest_of_name(slot, found)
             {
