@@ -244,7 +244,8 @@ impl Lexicon {
     pub(crate) fn rarity(&self, word: &str) -> f32 {
         let names = self.late.as_ref().map_or(self.lengths.len(), |l| l.names);
         let names = names.max(2) as f32;
-        let holders = self.find(word).map_or(1, |i| self.postings(i).len()) as f32;
+        // a word may be left over of names that were removed
+        let holders = self.find(word).map_or(1, |i| self.postings(i).len().max(1)) as f32;
         1.0 - holders.ln() / names.ln()
     }
 
@@ -444,6 +445,8 @@ mod tests {
         assert_eq!(foxes, ["Green Fox", "Red Fox"]);
         assert_eq!(holders(&["green", "fox"]), ["Green Fox"]);
         assert!(holders(&["cat"]).is_empty());
+        // nobody is called so any more
+        assert_eq!(lexicon.rarity("cat"), 1.0);
         assert_eq!(lexicon.spelt_like("gren", 5), [("green", 1)]);
     }
 

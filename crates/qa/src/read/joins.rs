@@ -12,6 +12,8 @@ use crate::error::Result;
 
 /// The share of a relation's ends that counts as all of them.
 const ALL: f32 = 0.99;
+/// From this share of a class on, its things have a relation.
+const USUAL: f32 = 0.5;
 
 /// How a relation stands beside a set.
 #[derive(Clone, Copy, Debug)]
@@ -189,9 +191,12 @@ impl Search<'_> {
                     made.push((Cat::set(join), own));
                 }
             }
-            // `the population of Europe`, where countries have one
+            // `the population of Europe`, where countries have one; but where continents have one too,
+            // that of Europe is not known
             let domain = self.schema.relation(relation).domain.first().map(|d| d.0);
-            if let Some(class) = domain {
+            if let Some(class) = domain
+                && !self.is_usual(relation, node)
+            {
                 let class = self.arena.add(Node::Class(class))?;
                 for (within, mut own) in self.restricted(class, node, None, false, false)? {
                     own.push((F::join_bridge, 1.0));
@@ -213,6 +218,17 @@ impl Search<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Whether most things of a class that a name is of have a relation.
+    fn is_usual(&self, relation: RelationId, named: Id) -> bool {
+        let of = self.schema.relation(relation);
+        let types = self.arena.types(named);
+        let all = |class: ClassIx| self.schema.classes[class as usize].instances.max(1) as f32;
+        let has = |(class, share): &(ClassIx, f32)| {
+            types.contains(class) && share * of.count as f32 >= USUAL * all(*class)
+        };
+        self.is_named(named) && of.domain.iter().any(has)
     }
 
     /// `the director Woody Allen`, `Goalkeeper position`: the name, which the relation leads to.

@@ -19,7 +19,7 @@ use super::learn::TEMPERATURE;
 use super::phrases::Told;
 use super::schema::{Schema, by_relation, entity_kind, row};
 use super::search::{Anchor, Own, Reading, Search};
-use super::unnamed::is_doubtful;
+use super::unnamed::{is_doubtful, says};
 use super::vocabulary::{Kind, Step};
 use crate::error::Result;
 
@@ -56,6 +56,8 @@ const NEUTRAL: f32 = -0.025;
 /// How unsure a name may be in a reading whose words are looked at so: `Said's` is sure enough for
 /// Said, `Atlantis` is not for Atlanta.
 const UNSURE: f32 = 0.3;
+/// Steps of a reading that words are held against.
+const STEPS: usize = 16;
 /// Readings whose words are looked at so.
 const EXPLAINING: usize = 8;
 /// Readings that are compared with the question as a whole, and steps of one.
@@ -148,6 +150,8 @@ impl Search<'_> {
         // words of names and classes; words of relations, which may say another one as well
         let mut is_said = vec![false; self.words.slots.len()];
         let mut is_spoken = is_said.clone();
+        // the relations that a word names as the graph does
+        let mut named: Vec<Vec<RelationId>> = vec![Vec::new(); is_said.len()];
         let mut is_class = is_said.clone();
         for anchor in anchors.iter().filter(|anchor| !is_soft(anchor)) {
             let side = |node: Id| matches!(self.arena.node(node), Node::Side(..));
@@ -158,6 +162,13 @@ impl Search<'_> {
             };
             let slots = anchor.slots.0..anchor.slots.1;
             of[slots.clone()].fill(true);
+            if let Cat::Relation(relation) = anchor.cat
+                && !says(anchor, F::relation_missing)
+            {
+                named[slots.clone()]
+                    .iter_mut()
+                    .for_each(|of| of.push(relation));
+            }
             if matches!(anchor.cat, Cat::Set { node, .. } if matches!(self.arena.node(node), Node::Class(_)))
             {
                 is_class[slots].fill(true);
@@ -195,12 +206,19 @@ impl Search<'_> {
                 Meaning::Set(all) => all.len() > 1,
                 _ => false,
             };
+            let mut steps = Vec::new();
+            self.arena.steps(reading.node, None, STEPS, &mut steps);
             for slot in unused {
                 // whether it is so is asked of all that is said
                 if self.is_yes_no {
                     break;
                 }
                 let at = self.words.slots[slot];
+                // the calling code is not the country code
+                let is_taken = |r: &RelationId| steps.iter().any(|((step, _), _)| step == r);
+                if !named[slot].is_empty() && !named[slot].iter().any(is_taken) {
+                    continue;
+                }
                 // `major cities` are not all cities
                 let next = self.words.slots.get(slot + 1) == Some(&(at + 1));
                 if next && is_class[slot + 1] {
@@ -477,6 +495,12 @@ impl Search<'_> {
                 }
                 F::skip_silent | F::skip_asking => {}
                 // a word that is none of English says something that no phrase does
+                // `who wrote it` is not answered by who directed it
+                _ if matches!(spoken.relations[..], [other] if !is_followed(&other)) => {
+                    own.push((F::matched_against, 1.0));
+                    own.push((skip, 1.0));
+                    skipped |= 1 << slot;
+                }
                 _ if sure && spoken.is_known => {
                     own.push((F::matched_word, 1.0));
                     if spoken.relations.iter().any(is_followed) {

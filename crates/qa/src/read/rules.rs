@@ -269,7 +269,7 @@ impl Search<'_> {
                         return Ok(made);
                     }
                 }
-                for (inside, mut own) in self.restrictions(*node, *not, None, false)? {
+                for (inside, mut own) in self.restrictions(*node, *not, None, false, false)? {
                     own.push((F::except, 1.0));
                     // what leaves nothing out is hardly meant, a name never
                     if matches!(self.within(inside, *node)?, Some((0, _))) {
@@ -538,7 +538,9 @@ impl Search<'_> {
                 let (types, others) = (self.arena.types(head), self.arena.types(other));
                 let alike = types.iter().any(|t| others.contains(t));
                 if beside && !is_left && !alike && self.is_named(other) {
-                    for (inside, mut own) in self.restrictions(head, other, open, is_left)? {
+                    for (inside, mut own) in
+                        self.restrictions(head, other, open, is_left, beside)?
+                    {
                         let both = self.arena.add(Node::And(head, inside))?;
                         if let Meaning::Set(kept) = self.arena.meaning(both)?
                             && !kept.is_empty()
@@ -564,7 +566,7 @@ impl Search<'_> {
         if !is_thing(self, head) && !matches!(self.arena.node(head), Node::Side(..)) {
             return Ok(found);
         }
-        for (inside, own) in self.restrictions(head, other, open, is_left)? {
+        for (inside, own) in self.restrictions(head, other, open, is_left, beside)? {
             if inside == other && self.is_named(other) && !self.is_yes_no {
                 continue;
             }

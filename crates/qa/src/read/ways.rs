@@ -55,6 +55,7 @@ impl Search<'_> {
         other: Id,
         open: Option<RelationId>,
         is_left: bool,
+        beside: bool,
     ) -> Result<Weighed> {
         let mut found = Weighed::new();
         let types = self.arena.types(head);
@@ -93,7 +94,9 @@ impl Search<'_> {
             }
             return Ok(found);
         }
-        if types.is_empty() && self.schema.is_untyped && self.is_named(other) {
+        // `the film Paper Moons` is that film, or none
+        let is_called = beside && !is_left;
+        if types.is_empty() && self.schema.is_untyped && self.is_named(other) && !is_called {
             self.ways_between(head, other, &mut found)?;
         }
         for bridge in self.bridges(&types, other)?.iter() {
