@@ -88,6 +88,8 @@ struct Spoken {
     is_known: bool,
     /// It is a word of these relations.
     relations: Vec<RelationId>,
+    /// It names these, or is part of their whole name.
+    named: Vec<RelationId>,
 }
 
 /// A name with its ways, the likeliest first.
@@ -358,8 +360,12 @@ impl Search<'_> {
             if let Cat::Relation(relation) = anchor.cat
                 && !is_soft(anchor)
             {
+                let in_part = says(anchor, F::relation_missing) || says(anchor, F::relation_group);
                 for spoken in &mut spoken[anchor.slots.0..anchor.slots.1] {
                     spoken.relations.push(relation);
+                    if !in_part {
+                        spoken.named.push(relation);
+                    }
                 }
             }
         }
@@ -496,7 +502,7 @@ impl Search<'_> {
                 F::skip_silent | F::skip_asking => {}
                 // a word that is none of English says something that no phrase does
                 // `who wrote it` is not answered by who directed it
-                _ if matches!(spoken.relations[..], [other] if !is_followed(&other)) => {
+                _ if matches!(spoken.named[..], [other] if !is_followed(&other)) => {
                     own.push((F::matched_against, 1.0));
                     own.push((skip, 1.0));
                     skipped |= 1 << slot;
