@@ -1011,3 +1011,90 @@ fn answers_are_what_is_asked_for() {
     let refused = ask(&pipeline(), &graph, "How much did we pay for Low Water?");
     assert_eq!(refused.status, Status::Abstained, "{:?}", refused.reading);
 }
+
+/// Offices in cities, cities in countries; some people head others.
+fn firm() -> MemoryGraph {
+    MemoryGraph::from_names([
+        ("Larkspur", "type", "company"),
+        ("Larkspur", "location", "Quarn"),
+        ("Teasel", "type", "company"),
+        ("Teasel", "location", "Quarn"),
+        ("Quarn", "type", "city"),
+        ("Quarn", "part_of", "Vesmark"),
+        ("Vesmark", "type", "country"),
+        ("Ana", "type", "person"),
+        ("Ana", "works_for", "Larkspur"),
+        ("Ana", "reports_to", "Bo"),
+        ("Bo", "type", "person"),
+        ("Bo", "works_for", "Larkspur"),
+        ("Bo", "reports_to", "Cy"),
+        ("Cy", "type", "person"),
+        ("Cy", "works_for", "Teasel"),
+    ])
+}
+
+#[test]
+fn a_country_is_not_answered_by_a_city() {
+    all_read(
+        &firm(),
+        &[
+            ("In which country is Larkspur?", &["Vesmark"]),
+            ("In which city is Larkspur?", &["Quarn"]),
+            ("Who is the boss of Ana's boss?", &["Cy"]),
+        ],
+    );
+}
+
+#[test]
+fn what_holds_of_both_holds_of_each() {
+    let mut lines = Vec::new();
+    for (item, author, collection) in [
+        ("Slate", "Casimir", "Mining Papers"),
+        ("Ore", "Josiah", "Mining Papers"),
+        ("Coast", "Casimir", "Old Maps"),
+        ("Fens", "Merrin", "Old Maps"),
+    ] {
+        lines.push((item, "type", "manuscript"));
+        lines.push((item, "author", author));
+        lines.push((item, "collection", collection));
+    }
+    let graph = MemoryGraph::from_names(lines);
+    let asked = "Which authors have something in both the Mining Papers and the Old Maps?";
+    all_read(&graph, &[(asked, &["Casimir"])]);
+    // nothing is both, and what is either is no answer
+    let asked = "Which manuscripts are in both the Mining Papers and the Old Maps?";
+    let refused = ask(&pipeline(), &graph, asked);
+    assert!(names(&refused).is_empty(), "{:?}", refused.reading);
+}
+
+#[test]
+fn what_is_not_known_of_a_thing_is_not_taken_from_what_is_near() {
+    let mut lines = Vec::new();
+    for (film, director, year) in [
+        ("Paper Moons", "Aiko Mori", "1971"),
+        ("Glass Hill", "Aiko Mori", "1974"),
+        ("Salt Road", "Ida Brandt", "1980"),
+        ("Long Tide", "Ida Brandt", "1983"),
+    ] {
+        lines.push((film, "directed_by", director));
+        lines.push((film, "release_year", year));
+        lines.push((film, "written_by", "Ola Nord"));
+    }
+    // of this one neither year nor writer is known
+    lines.push(("Low Sun", "directed_by", "Ida Brandt"));
+    // and one is called like a year
+    lines.push(("1980", "directed_by", "Aiko Mori"));
+    lines.push(("1980", "release_year", "1999"));
+    let graph = MemoryGraph::from_names(lines);
+    all_read(
+        &graph,
+        &[
+            ("who wrote Salt Road", &["Ola Nord"]),
+            ("when was the film Salt Road released", &["1980"]),
+        ],
+    );
+    for asked in ["who wrote Low Sun", "when was the film Low Sun released"] {
+        let refused = ask(&pipeline(), &graph, asked);
+        assert!(names(&refused).is_empty(), "{asked}: {:?}", refused.reading);
+    }
+}

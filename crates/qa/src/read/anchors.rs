@@ -88,7 +88,7 @@ impl Search<'_> {
         self.longest_first(&mut found);
         named_first(&mut found);
         self.price_of_passing_over(&found)?;
-        self.asked = self.asked_for(&found)?;
+        (self.asked, self.asked_named) = self.asked_for(&found)?;
         self.asked_by_name = self.is_asked_by_name(&found);
         self.asks_things = self.is_asked_by_kind(&found);
         self.asked_group = self.group_asked_for(&found);

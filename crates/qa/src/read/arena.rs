@@ -579,16 +579,17 @@ impl<'g> Arena<'g> {
         self.add(node)
     }
 
-    /// The names that a set is reached from.
-    pub(super) fn names_below(&self, id: Id, found: &mut Vec<EntityId>) {
+    /// How many names a set is reached from, each with all that are called so; none of a choice
+    /// among names (`which of Rome and Oslo`).
+    pub(super) fn names_below(&self, id: Id, found: &mut Vec<EntityId>) -> usize {
         match self.node(id) {
-            Node::Ents(all) => found.extend(all.iter()),
-            Node::Join(_, of) | Node::Where(of, ..) => self.names_below(*of, found),
-            Node::And(a, b) | Node::Or(a, b) => {
-                self.names_below(*a, found);
-                self.names_below(*b, found);
+            Node::Ents(all) => {
+                found.extend(all.iter());
+                1
             }
-            _ => {}
+            Node::Join(_, of) | Node::Where(of, ..) => self.names_below(*of, found),
+            Node::And(a, b) => self.names_below(*a, found) + self.names_below(*b, found),
+            _ => 0,
         }
     }
 

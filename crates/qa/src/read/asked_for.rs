@@ -16,6 +16,8 @@ use crate::words::opened;
 
 /// Members of an answer whose classes are looked at.
 const LOOKED_AT: usize = 8;
+/// How far things of a class that words only mean are from those of the class they name (guess).
+const OTHERWISE: f32 = 0.5;
 
 impl Search<'_> {
     /// The word that says what is asked for: the first that says something after `which`, `what` or
@@ -44,10 +46,10 @@ impl Search<'_> {
         (at..self.words.all.len()).find(|at| is_slot(*at))
     }
 
-    /// The classes that are asked for.
-    pub(super) fn asked_for(&self, found: &[Anchor]) -> Result<Vec<ClassIx>> {
+    /// The classes that are asked for, and those of them that are called by their names.
+    pub(super) fn asked_for(&self, found: &[Anchor]) -> Result<(Vec<ClassIx>, Vec<ClassIx>)> {
         let Some(at) = self.asked_noun() else {
-            return Ok(Vec::new());
+            return Ok(Default::default());
         };
         let (mut asked, mut named) = (Vec::new(), Vec::new());
         let here = || found.iter().filter(|a| a.words.0 == at);
@@ -69,8 +71,7 @@ impl Search<'_> {
                 _ => {}
             }
         }
-        // a country is no city, even where the words mean much the same
-        Ok(if named.is_empty() { asked } else { named })
+        Ok((asked, named))
     }
 
     /// Whether a word ends the label of a class, as it is or in the plural: `ships` are no shippers.
@@ -152,39 +153,45 @@ impl Search<'_> {
         Ok(ends)
     }
 
-    /// Whether some of an answer may be what is asked for: of one of the classes, or what one of the
-    /// relations leads to.
-    pub(super) fn is_asked_for(&mut self, node: Id) -> Result<bool> {
+    /// How far an answer is something else than what is asked for: not of the classes, or not what the
+    /// relations lead to. A country is no city, though the words mean much the same, and half as far.
+    pub(super) fn is_other_than_asked(&mut self, node: Id) -> Result<f32> {
         if !self.asked_ends.is_empty() {
             let mut known = false;
             for end in self.asked_ends.clone() {
                 match self.within(node, end)? {
                     Some((0, 1..)) => known = true,
-                    _ => return Ok(true),
+                    _ => return Ok(0.0),
                 }
             }
-            return Ok(!known);
+            return Ok(f32::from(u8::from(known)));
         }
         if self.asked.is_empty() {
-            return Ok(true);
+            return Ok(0.0);
         }
         let types = self.arena.types(node);
         if !self.asked.iter().any(|class| types.contains(class)) {
-            return Ok(false);
+            return Ok(1.0);
         }
         let Some(members) = self.arena.members(node)? else {
-            return Ok(true);
+            return Ok(0.0);
         };
         // what a relation may lead to is one thing, what it leads to here another
-        let mut told = false;
+        let (mut told, mut said) = (false, false);
         for &member in members.iter().take(LOOKED_AT) {
             let of = self.schema.types_of(self.graph, member)?;
-            if of.iter().any(|class| self.asked.contains(class)) {
-                return Ok(true);
+            let is_of = |all: &[ClassIx]| of.iter().any(|class| all.contains(class));
+            said |= is_of(&self.asked);
+            if is_of(&self.asked_named) || said && self.asked_named.is_empty() {
+                return Ok(0.0);
             }
             told |= !of.is_empty();
         }
-        Ok(!told)
+        Ok(match (told, said) {
+            (false, _) => 0.0,
+            (true, true) => OTHERWISE,
+            (true, false) => 1.0,
+        })
     }
 }
 

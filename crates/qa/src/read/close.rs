@@ -432,24 +432,14 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Whether steps lead to nothing but names that they begin at: `which club did he leave to join
+    /// Whether several conditions leave nothing but names that they begin at: `which club did he leave to join
     /// Belmora` is not answered by Belmora.
     fn leads_back(&mut self, node: Id) -> Result<bool> {
-        let is_led = match *self.arena.node(node) {
-            Node::Join(..) => true,
-            Node::And(a, b) => [a, b].iter().all(|n| {
-                matches!(
-                    self.arena.node(*n),
-                    Node::Join(..) | Node::Class(_) | Node::And(..)
-                )
-            }),
-            _ => false,
-        };
-        if !is_led || self.is_yes_no {
+        let is_led = matches!(self.arena.node(node), Node::Join(..) | Node::And(..));
+        let mut names = Vec::new();
+        if !is_led || self.is_yes_no || self.arena.names_below(node, &mut names) < 2 {
             return Ok(false);
         }
-        let mut names = Vec::new();
-        self.arena.names_below(node, &mut names);
         let members = self.arena.members(node)?;
         Ok(members.is_some_and(|all| !all.is_empty() && all.iter().all(|m| names.contains(m))))
     }
@@ -464,7 +454,8 @@ impl Search<'_> {
         let Some((either, one, other)) = self.arena.union_in(node) else {
             return Ok(None);
         };
-        if either == node {
+        // of two names themselves nothing is both
+        if either == node && self.is_choice(node) {
             return Ok(None);
         }
         let one = self.arena.replaced(node, either, one)?;
@@ -473,8 +464,9 @@ impl Search<'_> {
     }
 
     pub(super) fn fit_to_asking(&mut self, node: Id, own: &mut Vec<(F, f32)>) -> Result<()> {
-        if !self.is_asked_for(node)? {
-            own.push((F::asked_for_another, 1.0));
+        let by = self.is_other_than_asked(node)?;
+        if by > 0.0 {
+            own.push((F::asked_for_another, by));
         }
         self.fit_to_group(node, own)?;
         let kind = self.arena.kind(node);

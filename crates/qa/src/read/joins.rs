@@ -199,6 +199,13 @@ impl Search<'_> {
             {
                 let class = self.arena.add(Node::Class(class))?;
                 for (within, mut own) in self.restricted(class, node, None, false, false)? {
+                    // the code of a mountain is not that of some airport of its country
+                    let is_far = own
+                        .iter()
+                        .any(|(f, hops)| *f == F::bridge_hop && *hops > 0.0);
+                    if is_far && self.is_named(node) {
+                        continue;
+                    }
                     own.push((F::join_bridge, 1.0));
                     let join = self.arena.add(Node::Join((relation, true), within))?;
                     let mut each = own.clone();

@@ -83,6 +83,8 @@ pub(super) struct Search<'g> {
     pub(super) is_yes_no: bool,
     /// The classes that the first noun after the question word may name.
     pub(super) asked: Vec<ClassIx>,
+    /// Those of them that are called by their names.
+    pub(super) asked_named: Vec<ClassIx>,
     /// What it costs to pass over each slot.
     pub(super) skip: Vec<Feature>,
     pub(super) known_bridges: Bridges,
@@ -162,6 +164,7 @@ impl<'g> Search<'g> {
             arena: Arena::new(graph, &known.schema),
             is_yes_no,
             asked: Vec::new(),
+            asked_named: Vec::new(),
             skip: vec![Feature::skip_unknown; words.slots.len()],
             named: vec![false; words.all.len()],
             words,
