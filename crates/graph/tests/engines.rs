@@ -217,6 +217,25 @@ fn what_an_engine_does_not_count_in_its_time_is_not_known() {
     assert_eq!(outlined(&service, 100), outgoing(&store, 100));
 }
 
+#[test]
+fn what_things_on_a_side_of_a_relation_have_in_common_is_counted() {
+    let (_folder, _store, server) = of_films(honest());
+    let service = Service::open(server.config()).unwrap();
+    let summary = service.summary(&[], "2026-11-19").unwrap();
+    // nothing has a class
+    assert!(!summary.has_classes());
+    let [heads, tails] = summary.relations["http://f/genre"].sides.as_ref().unwrap();
+    assert!(heads.things >= heads.names.len() && heads.names.len() <= 64);
+    let share = |side: &wherefore_graph::SideSummary, forward: bool| {
+        let mut steps = side.steps.iter();
+        let genre = |(iri, on, _): &&(String, bool, f32)| iri == "http://f/genre" && *on == forward;
+        steps.find(genre).map(|(.., share)| *share)
+    };
+    // every head has a genre, and every tail is one of something
+    assert_eq!(share(heads, true), Some(1.0));
+    assert_eq!(share(tails, false), Some(1.0));
+}
+
 /// Edges of so many films, read as the reader does.
 fn outlined(service: &Service, count: usize) -> Vec<String> {
     let films: Vec<_> = (0..count)

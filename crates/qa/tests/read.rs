@@ -1098,3 +1098,32 @@ fn what_is_not_known_of_a_thing_is_not_taken_from_what_is_near() {
         assert!(names(&refused).is_empty(), "{asked}: {:?}", refused.reading);
     }
 }
+
+#[test]
+fn how_much_more_is_a_difference() {
+    let mut lines = Vec::new();
+    for (hut, price, bunks) in [("Alder Hut", "32", "36"), ("Long Lodge", "44", "18")] {
+        lines.push((hut, "type", "hut"));
+        lines.push((hut, "price_eur", price));
+        lines.push((hut, "bunks", bunks));
+    }
+    all_read(
+        &MemoryGraph::from_names(lines),
+        &[
+            // 44 − 32
+            (
+                "How much more does Long Lodge cost than Alder Hut?",
+                &["12"],
+            ),
+            // 36 − 18, both ways round
+            (
+                "How many more bunks does Alder Hut have than Long Lodge?",
+                &["18"],
+            ),
+            (
+                "How many fewer bunks does Long Lodge have than Alder Hut?",
+                &["18"],
+            ),
+        ],
+    );
+}

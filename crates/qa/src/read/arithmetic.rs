@@ -33,6 +33,24 @@ impl Search<'_> {
         Ok(())
     }
 
+    /// `how much more does the Lodge cost than the Cabin`, `how many more beds does it have`.
+    pub(super) fn more_of(
+        &mut self,
+        greater: bool,
+        relation: RelationId,
+        of: Id,
+        than: Id,
+        made: &mut Made,
+    ) -> Result<()> {
+        if !self.is_named(than) || of == than || !self.has(than, relation)? {
+            return Ok(());
+        }
+        let (more, less) = if greater { (of, than) } else { (than, of) };
+        let apart = self.subtracted(relation, more, less)?;
+        made.push((Cat::Number(apart), vec![(F::compare_relation, 1.0)]));
+        Ok(())
+    }
+
     /// `difference in population between Kenya and Uganda`: of the larger one and the smaller one.
     pub(super) fn difference(
         &mut self,

@@ -60,6 +60,8 @@ pub(super) enum Cat {
     Except(Id),
     /// `how much longer`, and then of what.
     Apart(bool, u8, Option<Id>),
+    /// `how much more`, and then by what of whom: `does the Lodge cost`.
+    MoreOf(bool, Option<(RelationId, Id)>),
     /// `difference in population`.
     Difference(RelationId),
     NotRelation(RelationId),

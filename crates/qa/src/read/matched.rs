@@ -216,6 +216,10 @@ impl Search<'_> {
                     break;
                 }
                 let at = self.words.slots[slot];
+                // `tools that they gave themselves` are not all that were given
+                if self.lang.reflexive.contains(&self.words.all[at].lower) {
+                    continue;
+                }
                 // the calling code is not the country code
                 let is_taken = |r: &RelationId| steps.iter().any(|((step, _), _)| step == r);
                 if !named[slot].is_empty() && !named[slot].iter().any(is_taken) {

@@ -123,6 +123,13 @@ impl Search<'_> {
             (Op::Difference | Op::Count, Cat::Op(Op::More(greater, degree))) => {
                 made.push((Cat::Apart(*greater, *degree, None), Vec::new()));
             }
+            (
+                Op::Difference | Op::Count,
+                Cat::Op(Op::Compare(is @ (Comparison::Greater | Comparison::Less))),
+            ) => {
+                let greater = *is == Comparison::Greater;
+                made.push((Cat::MoreOf(greater, None), Vec::new()));
+            }
             (Op::Difference, Cat::Relation(r)) => made.push((Cat::Difference(*r), Vec::new())),
             (
                 Op::Difference,

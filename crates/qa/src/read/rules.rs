@@ -250,6 +250,22 @@ impl Search<'_> {
             (Cat::Apart(greater, degree, Some(of)), Cat::Set { node, .. }) => {
                 self.apart(*greater, *degree, *of, *node, &mut made)?;
             }
+            (
+                Cat::MoreOf(greater, None),
+                Cat::Set {
+                    node, open: None, ..
+                },
+            ) => {
+                if let Node::Join((relation, true), of) = *self.arena.node(*node)
+                    && self.is_named(of)
+                    && self.schema.relation(relation).kind == Kind::Number
+                {
+                    made.push((Cat::MoreOf(*greater, Some((relation, of))), Vec::new()));
+                }
+            }
+            (Cat::MoreOf(greater, Some((relation, of))), Cat::Set { node, .. }) => {
+                self.more_of(*greater, *relation, *of, *node, &mut made)?;
+            }
             (Cat::Difference(r), Cat::Set { node, .. }) => {
                 self.difference(*r, *node, &mut made)?;
             }
