@@ -105,7 +105,8 @@ for set in $sets; do
     others) # questions of people who do not know the reader
         for folder in "$here"/experiments/reading/others/*/; do
             name=$(basename "$folder")
-            graph "others-$name" "$folder"/graph.*
+            file=$(find "$folder" -type f ! -name about.txt ! -name questions.jsonl)
+            graph "others-$name" "$file"
             run "others-$name" "others-$name" "$folder/questions.jsonl"
         done
         ;;
