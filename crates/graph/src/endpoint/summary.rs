@@ -5,6 +5,7 @@
 //! public service. With a label index the counts are stored beside it (`summary.json`), and the
 //! service is not queried again until `wherefore index` rebuilds the index.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -281,7 +282,7 @@ impl Service {
             Err(error) if gave_up(&error, missed) => Vec::new(),
             fetched => {
                 fetched?;
-                let name = |&id: &EntityId| self.entity_label(id).map(|label| label.into_owned());
+                let name = |&id: &EntityId| self.entity_label(id).map(Cow::into_owned);
                 ids.iter().map(name).collect::<Result<_>>()?
             }
         };
