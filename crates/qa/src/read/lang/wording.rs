@@ -50,9 +50,12 @@ impl Wording {
         if let [one] = &phrase[..] {
             return note(&mut self.said, one, sense);
         }
-        let of = self.phrases.entry(phrase[0].clone()).or_default();
-        let rest = phrase[1..].to_vec();
-        if !of.contains(&(rest.clone(), sense)) {
+        let mut words = phrase.into_iter();
+        let of = self.phrases.entry(words.next().unwrap_or_default());
+        let (of, rest) = (of.or_default(), words.collect());
+        // one line after the other: what is said already stands at the end
+        let mut here = of.iter().rev().take_while(|(_, of)| *of == sense);
+        if !here.any(|(said, _)| *said == rest) {
             of.push((rest, sense));
         }
     }
