@@ -432,8 +432,8 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Whether several conditions leave nothing but names that they begin at: `which club did he leave to join
-    /// Belmora` is not answered by Belmora.
+    /// Whether several conditions leave nothing but names that they begin at: `which club did he
+    /// leave to join Belmora` is not answered by Belmora.
     fn leads_back(&mut self, node: Id) -> Result<bool> {
         let is_led = matches!(self.arena.node(node), Node::Join(..) | Node::And(..));
         let mut names = Vec::new();
@@ -444,8 +444,8 @@ impl Search<'_> {
         Ok(members.is_some_and(|all| !all.is_empty() && all.iter().all(|m| names.contains(m))))
     }
 
-    /// `authors with something in both the Papers and the Maps`: those of the one that are of the other
-    /// too, where a set is made from either.
+    /// `authors with something in both the Papers and the Maps`: those of the one that are of the
+    /// other too, where a set is made from either.
     fn of_both(&mut self, node: Id) -> Result<Option<Id>> {
         let is_said = |w: &super::tokens::Word| self.lang.both.contains(&w.lower);
         if !self.words.all.iter().any(is_said) {
