@@ -27,9 +27,4 @@ impl<'g> Counted<'g> {
             summary,
         }))
     }
-
-    /// Whether most things have a class.
-    pub(super) fn has_classes(&self) -> bool {
-        self.summary.has_classes()
-    }
 }

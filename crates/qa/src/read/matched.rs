@@ -153,7 +153,7 @@ impl Search<'_> {
         let mut is_said = vec![false; self.words.slots.len()];
         let mut is_spoken = is_said.clone();
         // the relations that a word names as the graph does
-        let mut named: Vec<Vec<RelationId>> = vec![Vec::new(); is_said.len()];
+        let named = relations_at(is_said.len(), anchors, |a| !says(a, F::relation_missing));
         let mut is_class = is_said.clone();
         for anchor in anchors.iter().filter(|anchor| !is_soft(anchor)) {
             let side = |node: Id| matches!(self.arena.node(node), Node::Side(..));
@@ -164,13 +164,6 @@ impl Search<'_> {
             };
             let slots = anchor.slots.0..anchor.slots.1;
             of[slots.clone()].fill(true);
-            if let Cat::Relation(relation) = anchor.cat
-                && !says(anchor, F::relation_missing)
-            {
-                named[slots.clone()]
-                    .iter_mut()
-                    .for_each(|of| of.push(relation));
-            }
             if matches!(anchor.cat, Cat::Set { node, .. } if matches!(self.arena.node(node), Node::Class(_)))
             {
                 is_class[slots].fill(true);
@@ -360,18 +353,11 @@ impl Search<'_> {
                 spoken.is_known = self.near.knows(&self.words.all[at].lower)?;
             }
         }
-        for anchor in anchors {
-            if let Cat::Relation(relation) = anchor.cat
-                && !is_soft(anchor)
-            {
-                let in_part = says(anchor, F::relation_missing) || says(anchor, F::relation_group);
-                for spoken in &mut spoken[anchor.slots.0..anchor.slots.1] {
-                    spoken.relations.push(relation);
-                    if !in_part {
-                        spoken.named.push(relation);
-                    }
-                }
-            }
+        let in_full = |a: &Anchor| !says(a, F::relation_missing) && !says(a, F::relation_group);
+        let said = relations_at(spoken.len(), anchors, |_| true);
+        let named = relations_at(spoken.len(), anchors, in_full);
+        for (spoken, (said, named)) in spoken.iter_mut().zip(said.into_iter().zip(named)) {
+            (spoken.relations, spoken.named) = (said, named);
         }
         let mut names: Vec<(&Anchor, Id, f32)> = Vec::new();
         for anchor in anchors {
@@ -662,6 +648,22 @@ fn is_soft(anchor: &Anchor) -> bool {
         F::class_said,
     ];
     anchor.own.iter().any(|(f, v)| *v > 0.0 && soft.contains(f))
+}
+
+/// The relations that the word of each slot says surely, by the anchors that count.
+fn relations_at(
+    slots: usize,
+    anchors: &[Anchor],
+    counts: impl Fn(&Anchor) -> bool,
+) -> Vec<Vec<RelationId>> {
+    let mut at = vec![Vec::new(); slots];
+    for anchor in anchors.iter().filter(|a| !is_soft(a) && counts(a)) {
+        if let Cat::Relation(relation) = anchor.cat {
+            let here = &mut at[anchor.slots.0..anchor.slots.1];
+            here.iter_mut().for_each(|of| of.push(relation));
+        }
+    }
+    at
 }
 
 /// The ways around some things: a step, or two through a node that nobody names.

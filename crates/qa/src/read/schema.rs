@@ -160,7 +160,7 @@ impl Schema {
         let counted = Counted::of(graph, &typed_by)?;
         let is_untyped = match &counted {
             None => !has_classes(graph, &typed_by)?,
-            Some(counted) => !counted.has_classes(),
+            Some(counted) => !counted.summary.has_classes(),
         };
         let mut schema = Schema {
             is_untyped,
